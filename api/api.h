@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api: the boundary between the HTTP server and the resources.
+ *
+ * The server owns sockets, threads and bytes; api owns meaning. The server looks a route up, reads
+ * the body the route wants, and hands an api_call to api_dispatch on a quick-lane thread. The
+ * handler fills call->reply and calls api_call_finish exactly once, now or later, from any thread
+ * (an execution that ends on a run thread finishes the call of the client that waits for it).
+ */
+#ifndef KERND_API_API_H
+#define KERND_API_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/cancel.h"
+#include "lib/base/err.h"
+#include "lib/base/strv.h"
+
+struct api;       /* the resources over one sandbox */
+struct api_route; /* one row of the route table */
+struct sandbox;
+
+enum api_body {
+    API_BODY_NONE, /* a body is ignored up to a small size, else refused */
+    API_BODY_JSON, /* application/json, kept in memory, at most the JSON limit */
+    API_BODY_FILE, /* raw bytes, spooled to an unnamed file; no limit of its own */
+};
+
+enum api_scope {
+    API_SCOPE_FULL, /* the user himself: socket peer or main token */
+    API_SCOPE_RUN,  /* may run, but not reach host paths, network, weaker limits, others' sessions */
+};
+
+struct api_header {
+    const char *name;
+    const char *value;
+};
+
+/*
+ * A stream the server pulls from. read is called on the event thread only and never blocks: it
+ * returns bytes copied into out, 0 for "nothing now" (then arm was or will be used), -1 for the
+ * clean end, -2 for a broken end (the client must see a truncated stream).
+ * arm asks for one wake() call, from any thread, when read may give more; it may call wake at once.
+ * After free nothing is called any more.
+ */
+struct api_stream {
+    long (*read)(struct api_stream *stream, char *out, size_t max);
+    void (*arm)(struct api_stream *stream, void (*wake)(void *context), void *context);
+    void (*free)(struct api_stream *stream);
+};
+
+struct api_reply {
+    int status;
+    struct strv headers; /* name, value, name, value ... (Content-Type among them) */
+    struct buf body;
+    int file;              /* -1, or a descriptor to send from instead of body (taken over) */
+    uint64_t file_offset;
+    uint64_t file_size;
+    struct api_stream *stream; /* or a stream of unknown length (taken over) */
+};
+
+struct api_call {
+    /* Filled by the server before api_dispatch; valid until finish. */
+    struct api *api;
+    const struct api_route *route;
+    const char *method;
+    const char *target; /* raw path as received, without the query, percent-encoded */
+    const char *query;  /* raw query, "" for none */
+    const struct api_header *headers;
+    size_t header_count;
+    const char *body; /* JSON routes: body_size bytes and a NUL */
+    size_t body_size;
+    int body_file; /* file routes: readable from offset 0; -1 else; the server closes it */
+    uint64_t body_file_size;
+    const char *request_id;
+    uint64_t caller; /* fairness key: token or peer uid */
+    enum api_scope scope;
+    int64_t received_ns; /* monotonic */
+    /*
+     * Fired (CLIENT_GONE) when the client hangs up before the reply, or SHUTDOWN. A handler that
+     * replies later and wants to hear of it at once sets on_cancel (see api_call_on_cancel).
+     */
+    struct cancel cancel;
+    /* Filled by the handler. */
+    struct api_reply reply;
+    /* Set by the server: called once by api_call_finish. */
+    void (*finish)(struct api_call *call);
+    /* Set through api_call_on_cancel; guarded by the server. */
+    void (*on_cancel)(struct api_call *call, void *context);
+    void *on_cancel_context;
+};
+
+/* ---- what the server calls ---- */
+
+/* NULL with err on failure. The sandbox is borrowed. */
+struct api *api_new(struct sandbox *sandbox, struct err *err);
+void api_free(struct api *api);
+
+/*
+ * Finds the route of a method and raw path. NULL with ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED (ret_allow
+ * then holds the Allow header's value) or BAD_PATH. HEAD matches GET routes. Pure; event thread.
+ */
+const struct api_route *api_route_find(const char *method, const char *target, char *ret_allow,
+                                       size_t allow_size, struct err *err);
+enum api_body api_route_body(const struct api_route *route);
+size_t api_route_body_max(const struct api_route *route);
+bool api_route_open(const struct api_route *route);           /* needs no token (healthz) */
+const char *api_route_pattern(const struct api_route *route); /* for logs and metrics */
+
+/* Runs the handler. The calling thread may get the finish call before this returns. */
+void api_dispatch(struct api_call *call);
+
+/* Fills a reply with problem+json of err (also used by the server for its own refusals). */
+void api_reply_problem(struct api_reply *reply, const struct err *err, const char *target,
+                       const char *request_id);
+
+void api_reply_init(struct api_reply *reply);
+void api_reply_done(struct api_reply *reply);
+
+/* ---- what handlers call ---- */
+
+/* First header of that name (case-insensitive) or NULL. */
+const char *api_call_header(const struct api_call *call, const char *name);
+
+/* Exactly once per call, after reply is complete. The call must not be touched afterwards. */
+void api_call_finish(struct api_call *call);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * box: one fresh kernel-isolated box, from launch to gone.
+ *
+ *     box_start    launch; returns when kernd-init inside is up and waits (a spare is a box here)
+ *     box_begin    hand over the program: argv, environment, working directory, limits
+ *     box_driver   the connection of the driver program, if the spec asked for one
+ *     box_pump     move stdin/stdout/stderr and watch everything until something ends it
+ *     box_end      kill what is left, verify it is gone, tell the outcome by evidence
+ *
+ * A box belongs to one thread at a time; box_signal may be called by any thread while it lives. The
+ * thread that calls box_start must not end before the box (PR_SET_PDEATHSIG is per thread, prctl(2)).
+ */
+#ifndef KERND_BOX_BOX_H
+#define KERND_BOX_BOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/cancel.h"
+#include "lib/base/err.h"
+#include "lib/base/sink.h"
+#include "lib/base/strv.h"
+
+struct box;
+struct boxes; /* the factory, boxes.h: engine, runtime directory, seccomp program, cgroup tree */
+
+struct box_mount {
+    const char *source; /* host path, already validated and resolved */
+    const char *target; /* absolute path in the box */
+    bool writable;
+};
+
+struct box_limits {
+    uint64_t memory_bytes; /* 0: no cap */
+    uint32_t pids;         /* 0: no cap; the box's own kernd-init is not counted */
+    double cpus;           /* 0: no cap */
+    uint64_t disk_bytes;   /* workspace quota, 0: no cap */
+};
+
+/* What a box is made of. Borrowed; read only during box_start. */
+struct box_spec {
+    const char *workspace; /* host directory mounted at /workspace, read-write */
+    const struct box_mount *mounts;
+    size_t mount_count;
+    struct box_limits limits;
+    bool network; /* false: a loopback of its own only. true: the host's network */
+    bool driver;  /* make driver.sock for a program that connects back */
+};
+
+/* The program to run. Borrowed; read only during box_begin. */
+struct box_program {
+    const struct strv *argv;  /* argv[0] is looked up in PATH inside the box if it has no slash */
+    const struct strv *env;   /* "K=V"; added to the box's base environment (PATH, HOME, LANG, ...) */
+    const char *cwd;          /* absolute path in the box; NULL: /workspace */
+    const char *code;         /* NULL, or text that becomes the read-only file /run/kernd/<code_name> */
+    size_t code_size;
+    const char *code_name;    /* "cell.py" */
+};
+
+enum box_stop {
+    BOX_STOP_EXITED,      /* the program ended by itself */
+    BOX_STOP_PEER_DONE,   /* peer_ready said so (a kernel's cell is complete); the box lives on */
+    BOX_STOP_PEER_LOST,   /* the driver closed or broke its connection */
+    BOX_STOP_DEADLINE,
+    BOX_STOP_CANCELLED,
+    BOX_STOP_OOM,         /* the memory watchdog found the box above its cap */
+    BOX_STOP_DISK,        /* the workspace went above its quota */
+    BOX_STOP_LOST,        /* kernd-init vanished without a report: killed from outside */
+};
+
+/* One round of moving bytes. Filled by the caller; captures and counters are written by box_pump. */
+struct box_io {
+    const void *stdin_data; /* written to the program, then its stdin is closed; NULL: empty */
+    size_t stdin_size;
+    struct sink *sink;      /* live events, may be NULL */
+    size_t max_output;      /* per stream: bytes kept and emitted; the rest is read and dropped */
+    struct buf *capture_stdout; /* may be NULL; their own max must be >= max_output */
+    struct buf *capture_stderr;
+    bool truncated_stdout;
+    bool truncated_stderr;
+    uint64_t total_stdout; /* bytes the program wrote, kept or not */
+    uint64_t total_stderr;
+    int64_t deadline; /* clock.h */
+    struct cancel *cancel;
+    /*
+     * An extra connection to watch (the driver's), -1 for none. peer_ready is called when it is
+     * readable: 0 go on, 1 the round is complete (output already in the pipes is still read), -1
+     * the peer is gone or broke the protocol.
+     */
+    int peer_fd;
+    int (*peer_ready)(void *peer);
+    void *peer;
+};
+
+/* What is known about a box that ended. Numbers that could not be measured are negative. */
+struct box_outcome {
+    bool started;        /* the program's exec succeeded */
+    int wait_status;     /* of the program, wait(2) form; valid if has_status */
+    bool has_status;
+    int start_errno;     /* why exec failed (the program then "exits" 127 or 126) */
+    bool oom;            /* by evidence: cgroup event or the watchdog's own kill */
+    bool disk_full;
+    bool escape_blocked; /* the program died of SIGSYS, as kernd-init saw it */
+    char evidence[160];  /* for oom, disk_full, escape_blocked, start failures: what shows it */
+    int64_t started_ns;  /* monotonic time of the program's exec, 0 if never */
+    int64_t ended_ns;
+    int64_t cpu_user_us;
+    int64_t cpu_system_us;
+    int64_t peak_memory_bytes;
+    int64_t peak_pids;
+    bool gone; /* every process of the box verified dead */
+};
+
+/* How each limit is enforced for this box: "cgroup", "watchdog", "rlimit", "measured" or "none". */
+struct box_enforced {
+    const char *memory;
+    const char *pids;
+    const char *cpu;
+    const char *disk;
+};
+
+/*
+ * Launches a box and waits for kernd-init's hello. 0, or -1: BOX_START_FAILED (with the launcher's
+ * own words), ENGINE_UNAVAILABLE, CANCELLED, DEADLINE, IO. On failure nothing is left behind.
+ */
+int box_start(struct boxes *boxes, const struct box_spec *spec, int64_t deadline,
+              struct cancel *cancel, struct box **ret_box, struct err *err);
+
+/* Starts the program. 0, or -1 IO/BOX_START_FAILED. Returns before exec; its result comes by pump. */
+int box_begin(struct box *box, const struct box_program *program, struct err *err);
+
+/*
+ * Accepts the one connection of the driver (spec.driver), checks that the peer is in this box, then
+ * removes the socket so that no second one can come. The fd stays the box's. -1 with err on
+ * deadline, cancel, or when the program ended first.
+ */
+int box_driver(struct box *box, int64_t deadline, struct cancel *cancel, struct err *err);
+
+/*
+ * Runs until one of enum box_stop; may be called again for the next round (kernels). Drains stdout
+ * and stderr always, whatever the caps. Emits SINK_STARTED once, at the program's exec.
+ */
+enum box_stop box_pump(struct box *box, struct box_io *io);
+
+/* Sends a signal to the program's own process (group: false) or to all the box's processes. 0/-1. */
+int box_signal(struct box *box, int signal_number, bool all, struct err *err);
+
+/*
+ * Kills whatever is left, reads the pipes dry into io (may be NULL) within a bounded time, waits
+ * until every process is gone, reads usage, and frees the box. Never fails; takes at most a few
+ * seconds even when the kernel is slow to kill.
+ */
+void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome);
+
+void box_enforced(const struct box *box, struct box_enforced *ret_enforced);
+const char *box_id(const struct box *box);
+pid_t box_init_pid(const struct box *box); /* host pid of kernd-init */
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * boxes: what all boxes share: the engine, the runtime directory, the seccomp program, the cgroup
+ * subtree; probing, sweeping of leftovers, live counts. Any thread.
+ */
+#ifndef KERND_BOX_BOXES_H
+#define KERND_BOX_BOXES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct boxes;
+
+struct boxes_config {
+    const char *runtime_dir; /* private (0700); boxes/ is made below it */
+    const char *library_dir; /* holds kernd-init, driver.py, driver.js */
+    const char *engine;      /* "auto", "bubblewrap" or "kern" */
+    const char *launcher;    /* path of bwrap or kern, NULL: found in PATH */
+};
+
+/* How limits and walls hold on this host; texts are static or live as long as boxes. */
+struct boxes_abilities {
+    const char *engine;          /* "bubblewrap" or "kern" */
+    const char *engine_version;  /* "0.8.0", "" unknown */
+    const char *memory;          /* as struct box_enforced */
+    const char *pids;
+    const char *cpu;
+    const char *disk;
+    bool seccomp;
+    int landlock_abi;            /* 0: none */
+};
+
+/*
+ * Makes the directories, builds the seccomp program, finds the launcher, sweeps what a killed
+ * predecessor left. 0, or -1 when the configuration is unusable. A host where no box can start is
+ * not an error here: boxes_ready tells, and box_start fails with ENGINE_UNAVAILABLE.
+ */
+int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, struct err *err);
+void boxes_close(struct boxes *boxes);
+
+/*
+ * Can a box start here? Starts a trivial one the first time and remembers success; a failure is
+ * probed again at most once a second. 0, or -1 ENGINE_UNAVAILABLE with a remedy that names the
+ * sysctl, the AppArmor profile or the package.
+ */
+int boxes_ready(struct boxes *boxes, struct err *err);
+
+void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities);
+
+/* Live boxes now. */
+size_t boxes_running(struct boxes *boxes);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * execution: one run from acceptance to result. Reference-counted; any thread.
+ */
+#ifndef KERND_SANDBOX_EXECUTION_H
+#define KERND_SANDBOX_EXECUTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/cancel.h"
+#include "lib/base/err.h"
+#include "lib/sandbox/run.h"
+
+struct execution;
+
+enum execution_state { EXECUTION_QUEUED, EXECUTION_RUNNING, EXECUTION_DONE };
+
+/* Embedded by whoever waits; done is called once, on a run thread or by execution_wait itself. */
+struct execution_waiter {
+    void (*done)(struct execution_waiter *waiter);
+    struct execution_waiter *next; /* the execution's own */
+};
+
+struct execution *execution_ref(struct execution *execution);
+void execution_unref(struct execution *execution);
+
+const char *execution_id(const struct execution *execution);
+enum execution_state execution_state(struct execution *execution);
+const struct run_request *execution_request(const struct execution *execution);
+
+/*
+ * Only once done: the result, or NULL with err when the server could not do what was asked
+ * (BOX_START_FAILED, ENGINE_UNAVAILABLE, IO ...). Lives as long as the reference.
+ */
+const struct run_result *execution_result(const struct execution *execution, struct err *err);
+
+/* Registers; calls back at once on this thread if already done. */
+void execution_wait(struct execution *execution, struct execution_waiter *waiter);
+
+/* Ends it early; a queued one never starts. Idempotent. The outcome is a fault `cancelled`. */
+void execution_cancel(struct execution *execution, enum cancel_reason reason);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run: what a caller asks of one execution, and what came of it.
+ */
+#ifndef KERND_SANDBOX_RUN_H
+#define KERND_SANDBOX_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/strv.h"
+#include "lib/sandbox/limits.h"
+
+enum run_kind { RUN_COMMAND, RUN_CODE };
+enum run_language { RUN_PYTHON, RUN_BASH, RUN_NODE, RUN_LANGUAGE_MAX };
+
+const char *run_kind_text(enum run_kind kind);             /* "run", "runCode" */
+const char *run_language_text(enum run_language language); /* "python", "bash", "node" */
+/* 0 and the value, or -1. */
+int run_language_parse(const char *text, enum run_language *ret_language);
+
+struct run_file {
+    char *path; /* relative to the workspace; UTF-8 or raw bytes */
+    char *data;
+    size_t size;
+};
+
+/* Owned by whoever holds it; run_request_free frees all. Plain fields are set by the decoder. */
+struct run_request {
+    enum run_kind kind;
+    enum run_language language;
+    struct strv command; /* RUN_COMMAND */
+    char *code;          /* RUN_CODE */
+    size_t code_size;
+    char *stdin_data; /* NULL: empty */
+    size_t stdin_size;
+    struct strv env; /* "K=V", keys validated */
+    char *cwd;       /* absolute path in the box, NULL: /workspace */
+    struct run_file *files;
+    size_t file_count;
+    struct strv fetch; /* paths to return after */
+    struct limits limits;
+    bool network;
+    bool track_files;
+    bool stdout_base64; /* presentation only: carried for the reply */
+    uint64_t caller;
+};
+
+struct run_request *run_request_new(void); /* zeroed, track_files true */
+void run_request_free(struct run_request *request);
+
+enum run_fault {
+    RUN_FAULT_NONE,
+    RUN_FAULT_TIMEOUT,
+    RUN_FAULT_OOM,
+    RUN_FAULT_ESCAPE_BLOCKED,
+    RUN_FAULT_KILLED,
+    RUN_FAULT_STARTUP_FAILED,
+    RUN_FAULT_OUTPUT_LIMIT,
+    RUN_FAULT_DISK_FULL,
+    RUN_FAULT_CANCELLED,
+    RUN_FAULT_LOST,
+};
+const char *run_fault_text(enum run_fault fault); /* "timeout", ...; NULL for none */
+
+enum run_change { RUN_CREATED, RUN_MODIFIED, RUN_DELETED };
+
+struct run_change_row {
+    char *path; /* raw bytes */
+    uint64_t size;
+    enum run_change change;
+};
+
+struct run_fetched {
+    char *path;
+    char *data; /* NULL: not there, reason says why */
+    size_t size;
+    const char *reason; /* static: "not_found", "not_a_file", "too_large" */
+};
+
+/* Numbers that could not be measured are negative. */
+struct run_usage {
+    double wall_ms;
+    double queue_ms;
+    double start_ms;
+    double cpu_user_ms;
+    double cpu_system_ms;
+    int64_t peak_memory_bytes;
+    int64_t peak_pids;
+    const char *source; /* static: "cold", "spare", "template" */
+};
+
+struct run_enforced { /* static texts, as struct box_enforced */
+    const char *memory;
+    const char *pids;
+    const char *cpu;
+    const char *disk;
+};
+
+struct run_result {
+    bool has_exit_code;
+    int exit_code; /* 0-255; 128 + n after a signal */
+    int signal;    /* 0, or the signal that ended the program */
+    struct buf stdout_data;
+    struct buf stderr_data;
+    bool truncated_stdout;
+    bool truncated_stderr;
+    enum run_fault fault;
+    char fault_message[256];
+    char fault_evidence[160];
+    struct buf *results; /* encoded bundles (lib/cell/bundle.h), one each */
+    size_t result_count;
+    bool results_truncated;
+    struct run_change_row *changes;
+    size_t change_count;
+    bool changes_truncated;
+    struct run_fetched *fetched;
+    size_t fetched_count;
+    struct run_usage usage;
+    struct run_enforced enforced;
+    int64_t started_wall_ms; /* 0: never started */
+    int64_t finished_wall_ms;
+};
+
+void run_result_init(struct run_result *result);
+void run_result_done(struct run_result *result);
+
+#endif

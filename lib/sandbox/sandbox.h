@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox: the façade of the library: everything the API offers, as plain C calls.
+ *
+ * Quick calls (create, look up, cancel) return at once and are for any thread but the event one.
+ * Work that starts boxes becomes an execution: submitted here, run by the sandbox's own run lane,
+ * told through callbacks when done. What happens to the guest is data in a run_result.
+ */
+#ifndef KERND_SANDBOX_SANDBOX_H
+#define KERND_SANDBOX_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/box/boxes.h"
+#include "lib/sandbox/execution.h"
+#include "lib/sandbox/limits.h"
+#include "lib/sandbox/run.h"
+
+struct sandbox;
+
+struct sandbox_config {
+    const char *state_dir;   /* private; workspaces/ and the database live there */
+    const char *runtime_dir; /* private; sockets and per-box directories */
+    const char *library_dir; /* kernd-init and the drivers */
+    const char *engine;      /* "auto", "bubblewrap", "kern" */
+    const char *launcher;    /* NULL: found in PATH */
+    size_t run_threads;      /* 0: from cores and memory */
+    size_t queue_max;        /* 0: default 256 */
+    struct limits maxima;    /* zero fields: built-in maxima */
+    struct limits defaults;  /* zero fields: built-in defaults */
+};
+
+struct sandbox_stats {
+    size_t run_threads;
+    size_t running;
+    size_t queued;
+    size_t queue_max;
+    size_t boxes;
+    uint64_t executions_total;
+};
+
+int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandbox,
+                 struct err *err);
+
+/* No new work is taken; waits for running executions until the deadline, then cancels the rest and
+ * waits for them too (bounded by the stop ladder). */
+void sandbox_drain(struct sandbox *sandbox, int64_t deadline);
+void sandbox_close(struct sandbox *sandbox);
+
+/*
+ * Can work be done here: engine, state directory writable, disk left. 0, or -1 with the first
+ * reason and its remedy.
+ */
+int sandbox_ready(struct sandbox *sandbox, struct err *err);
+
+const struct limits *sandbox_maxima(const struct sandbox *sandbox);
+const struct limits *sandbox_defaults(const struct sandbox *sandbox);
+void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats);
+void sandbox_abilities(struct sandbox *sandbox, struct boxes_abilities *ret_abilities);
+
+/* "3.11.2" for python, node, bash as found for this engine, NULL when there is none. */
+const char *sandbox_language_version(struct sandbox *sandbox, enum run_language language);
+
+/*
+ * Takes the request over (also on failure) and queues it. The execution, with one reference for the
+ * caller; NULL with QUEUE_FULL, SHUTTING_DOWN, LIMIT_EXCEEDS_MAXIMUM, BAD_PATH, BAD_VALUE,
+ * ENGINE_UNAVAILABLE, WORKSPACE_FULL.
+ */
+struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
+                                 struct err *err);
+
+#endif
