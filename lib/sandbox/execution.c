@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * execution: states, waiters and references of one run.
+ * Owns: the request, the result, the cancel token.
+ * Threads: any; the result is written by one run thread before DONE.
+ * May include: lib/base, lib/sandbox/run.h.
+ */
+#include "lib/sandbox/execution.h"
+
+#include <stdlib.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/clock.h"
+#include "lib/sandbox/execution_internal.h"
+
+struct execution *execution_new(struct sandbox *sandbox, struct run_request *request,
+                                struct err *err)
+{
+    struct execution *execution = alloc_zero(1, sizeof(*execution));
+
+    if (cancel_init(&execution->cancel, err) < 0) {
+        run_request_free(request);
+        free(execution);
+        return NULL;
+    }
+    (void)id_make("exe", execution->id);
+    atomic_init(&execution->references, 1);
+    (void)pthread_mutex_init(&execution->lock, NULL);
+    execution->sandbox = sandbox;
+    execution->request = request;
+    execution->queued_ns = clock_mono_ns();
+    execution->queued_wall_ms = clock_wall_ms();
+    run_result_init(&execution->result);
+    return execution;
+}
+
+struct execution *execution_ref(struct execution *execution)
+{
+    (void)atomic_fetch_add(&execution->references, 1);
+    return execution;
+}
+
+void execution_unref(struct execution *execution)
+{
+    if (execution == NULL || atomic_fetch_sub(&execution->references, 1) > 1) {
+        return;
+    }
+    run_request_free(execution->request);
+    run_result_done(&execution->result);
+    cancel_done(&execution->cancel);
+    (void)pthread_mutex_destroy(&execution->lock);
+    free(execution);
+}
+
+const char *execution_id(const struct execution *execution)
+{
+    return execution->id;
+}
+
+const struct run_request *execution_request(const struct execution *execution)
+{
+    return execution->request;
+}
+
+enum execution_state execution_state(struct execution *execution)
+{
+    enum execution_state state;
+
+    (void)pthread_mutex_lock(&execution->lock);
+    state = execution->state;
+    (void)pthread_mutex_unlock(&execution->lock);
+    return state;
+}
+
+const struct run_result *execution_result(const struct execution *execution, struct err *err)
+{
+    if (execution->failure.code != ERR_NONE) {
+        if (err != NULL) {
+            *err = execution->failure;
+        }
+        return NULL;
+    }
+    return &execution->result;
+}
+
+void execution_set_running(struct execution *execution)
+{
+    (void)pthread_mutex_lock(&execution->lock);
+    execution->state = EXECUTION_RUNNING;
+    (void)pthread_mutex_unlock(&execution->lock);
+}
+
+void execution_finish(struct execution *execution, const struct err *failure)
+{
+    struct execution_waiter *waiters;
+
+    (void)pthread_mutex_lock(&execution->lock);
+    if (failure != NULL) {
+        execution->failure = *failure;
+    }
+    execution->state = EXECUTION_DONE;
+    waiters = execution->waiters;
+    execution->waiters = NULL;
+    (void)pthread_mutex_unlock(&execution->lock);
+    while (waiters != NULL) {
+        struct execution_waiter *next = waiters->next; /* done may free the waiter */
+
+        waiters->done(waiters);
+        waiters = next;
+    }
+}
+
+void execution_wait(struct execution *execution, struct execution_waiter *waiter)
+{
+    bool done;
+
+    (void)pthread_mutex_lock(&execution->lock);
+    done = execution->state == EXECUTION_DONE;
+    if (!done) {
+        waiter->next = execution->waiters;
+        execution->waiters = waiter;
+    }
+    (void)pthread_mutex_unlock(&execution->lock);
+    if (done) {
+        waiter->done(waiter);
+    }
+}
+
+void execution_cancel(struct execution *execution, enum cancel_reason reason)
+{
+    cancel_fire(&execution->cancel, reason);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * execution_internal: the body of an execution, for lib/sandbox alone.
+ *
+ * Written by the run thread that owns the execution while it runs; what others read meanwhile
+ * (state, waiters) is under the lock. After EXECUTION_DONE nothing changes any more.
+ */
+#ifndef KERND_SANDBOX_EXECUTION_INTERNAL_H
+#define KERND_SANDBOX_EXECUTION_INTERNAL_H
+
+#include <pthread.h>
+
+#include "lib/base/id.h"
+#include "lib/base/pool.h"
+#include "lib/sandbox/execution.h"
+
+struct sandbox;
+
+struct execution {
+    char id[ID_SIZE];
+    atomic_int references;
+    struct run_request *request; /* owned */
+    struct cancel cancel;
+    struct pool_job job;
+    struct sandbox *sandbox; /* borrowed: outlives every execution */
+    int64_t queued_ns;
+    int64_t queued_wall_ms;
+
+    pthread_mutex_t lock;
+    enum execution_state state;
+    struct execution_waiter *waiters;
+    struct run_result result; /* valid once done and failure.code is ERR_NONE */
+    struct err failure;
+
+    struct execution *previous; /* the sandbox's list of live ones, under its lock */
+    struct execution *next;
+};
+
+/* Takes the request over. One reference. NULL with err IO (the request is freed then too). */
+struct execution *execution_new(struct sandbox *sandbox, struct run_request *request,
+                                struct err *err);
+
+/* QUEUED to RUNNING. */
+void execution_set_running(struct execution *execution);
+
+/*
+ * The end: failure NULL and execution->result filled, or why there is no result. Calls the waiters
+ * on this thread, outside the lock.
+ */
+void execution_finish(struct execution *execution, const struct err *failure);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run: life of requests and results, and their words.
+ * Owns: the memory inside both.
+ * Threads: any, one at a time per object.
+ * May include: lib/base.
+ */
+#include "lib/sandbox/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/text.h"
+
+static const char *const language_texts[RUN_LANGUAGE_MAX] = {
+    [RUN_PYTHON] = "python",
+    [RUN_BASH] = "bash",
+    [RUN_NODE] = "node",
+};
+
+const char *run_kind_text(enum run_kind kind)
+{
+    return kind == RUN_COMMAND ? "run" : "runCode";
+}
+
+const char *run_language_text(enum run_language language)
+{
+    return language < RUN_LANGUAGE_MAX ? language_texts[language] : "";
+}
+
+int run_language_parse(const char *text, enum run_language *ret_language)
+{
+    for (int i = 0; i < RUN_LANGUAGE_MAX; i++) {
+        if (text_equal(text, language_texts[i])) {
+            *ret_language = (enum run_language)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+const char *run_fault_text(enum run_fault fault)
+{
+    switch (fault) {
+    case RUN_FAULT_NONE:
+        return NULL;
+    case RUN_FAULT_TIMEOUT:
+        return "timeout";
+    case RUN_FAULT_OOM:
+        return "oom";
+    case RUN_FAULT_ESCAPE_BLOCKED:
+        return "escape_blocked";
+    case RUN_FAULT_KILLED:
+        return "killed";
+    case RUN_FAULT_STARTUP_FAILED:
+        return "startup_failed";
+    case RUN_FAULT_OUTPUT_LIMIT:
+        return "output_limit";
+    case RUN_FAULT_DISK_FULL:
+        return "disk_full";
+    case RUN_FAULT_CANCELLED:
+        return "cancelled";
+    case RUN_FAULT_LOST:
+        return "lost";
+    }
+    return NULL;
+}
+
+struct run_request *run_request_new(void)
+{
+    struct run_request *request = alloc_zero(1, sizeof(*request));
+
+    request->track_files = true;
+    return request;
+}
+
+void run_request_free(struct run_request *request)
+{
+    if (request == NULL) {
+        return;
+    }
+    strv_done(&request->command);
+    strv_done(&request->env);
+    strv_done(&request->fetch);
+    for (size_t i = 0; i < request->file_count; i++) {
+        free(request->files[i].path);
+        free(request->files[i].data);
+    }
+    free(request->files);
+    free(request->code);
+    free(request->stdin_data);
+    free(request->cwd);
+    free(request);
+}
+
+void run_result_init(struct run_result *result)
+{
+    *result = (struct run_result){
+        .usage = { .wall_ms = -1,
+                   .queue_ms = -1,
+                   .start_ms = -1,
+                   .cpu_user_ms = -1,
+                   .cpu_system_ms = -1,
+                   .peak_memory_bytes = -1,
+                   .peak_pids = -1,
+                   .source = "cold" },
+        .enforced = { .memory = "none", .pids = "none", .cpu = "none", .disk = "none" },
+    };
+}
+
+void run_result_done(struct run_result *result)
+{
+    buf_done(&result->stdout_data);
+    buf_done(&result->stderr_data);
+    for (size_t i = 0; i < result->result_count; i++) {
+        buf_done(&result->results[i]);
+    }
+    free(result->results);
+    for (size_t i = 0; i < result->change_count; i++) {
+        free(result->changes[i].path);
+    }
+    free(result->changes);
+    for (size_t i = 0; i < result->fetched_count; i++) {
+        free(result->fetched[i].path);
+        free(result->fetched[i].data);
+    }
+    free(result->fetched);
+    *result = (struct run_result){ 0 };
+}
