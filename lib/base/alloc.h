@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * alloc: small allocations that abort on exhaustion (Linux practically never reports it), so that
- * callers have no untested path. Anything whose size a client chooses is capped before it gets here.
+ * callers have no untested path. Anything whose size a client chooses is capped before it gets
+ * here.
  */
 #ifndef KERND_BASE_ALLOC_H
 #define KERND_BASE_ALLOC_H

@@ -49,8 +49,14 @@ void buf_commit(struct buf *buf, size_t written);
 /* Drops the first n bytes (n <= size). */
 void buf_consume(struct buf *buf, size_t n);
 
-/* The bytes as a NUL-terminated heap string that the caller frees; the buffer is empty after. */
+/*
+ * The bytes as a NUL-terminated heap string that the caller frees, never NULL; the buffer is empty
+ * after. ret_size may be NULL.
+ */
 char *buf_take(struct buf *buf, size_t *ret_size);
+
+/* Cuts it back to its first `size` bytes (size <= the present one), keeps the memory. */
+void buf_truncate(struct buf *buf, size_t size);
 
 /* Empties it, keeps the memory. */
 void buf_reset(struct buf *buf);

@@ -92,19 +92,19 @@ enum err_code {
 
 struct err {
     enum err_code code;
-    int sys;          /* errno where one is behind it, else 0 */
+    int sys;           /* errno where one is behind it, else 0 */
     int retry_after_s; /* seconds for Retry-After, 0: none */
     char pointer[128]; /* JSON pointer of the field at fault, "" if none */
-    char msg[320];     /* one sentence for the client: no host path outside a workspace, no secret */
-    char remedy[320];  /* what the caller can do next; "": the code's default remedy */
+    char msg[320];    /* one sentence for the client: no host path outside a workspace, no secret */
+    char remedy[320]; /* what the caller can do next; "": the code's default remedy */
 };
 
 /* An empty value to start from. */
 #define ERR_INIT ((struct err){ .code = ERR_NONE })
 
 /*
- * Sets *err (nothing if NULL) to code, errno value sys (0: none) and a printf-style sentence, cut to
- * fit. Always returns -1, so that a failing function can `return err_set(...)`.
+ * Sets *err (nothing if NULL) to code, errno value sys (0: none) and a printf-style sentence, cut
+ * to fit. Always returns -1, so that a failing function can `return err_set(...)`.
  */
 int err_set(struct err *err, enum err_code code, int sys, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

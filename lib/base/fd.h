@@ -41,12 +41,15 @@ int fd_read_to_end(int fd, struct buf *out, struct err *err);
  */
 int fd_open_beneath(int dir, const char *path, int flags, mode_t mode);
 
-/* Reads a whole small file (at most max bytes) into a fresh string. NULL with errno. */
+/*
+ * Reads a whole small file (at most max bytes, else EFBIG) into a fresh string that the caller
+ * frees. ret_size may be NULL. NULL with errno.
+ */
 char *fd_read_file(const char *path, size_t max, size_t *ret_size);
 
 /*
- * Writes a file in one go with this mode, replacing an old one atomically (temporary in the same
- * directory, rename). 0 or -1 with errno.
+ * Writes a file in one go with exactly this mode, replacing an old one atomically (temporary in the
+ * same directory, rename). Not synced: after a power cut the file may be empty. 0 or -1 with errno.
  */
 int fd_write_file(const char *path, const void *data, size_t size, mode_t mode);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log: lines of key=value text (or JSON objects) on standard error. Any thread; one write(2) a line.
+ * log: lines of key=value text (or JSON objects) on standard error. Any thread; one write(2) a
+ * line.
  *
  * lib and api log at LOG_DEBUG only; server logs each failed exchange once. Never content, tokens,
  * code or environment values. Control bytes, quotes and bytes that are not UTF-8 are escaped.

@@ -42,7 +42,8 @@ struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct
 void pool_close(struct pool *pool);
 void pool_free(struct pool *pool);
 
-/* Any thread, never blocks. 0, or -1 with QUEUE_FULL or SHUTTING_DOWN (the job stays the caller's). */
+/* Any thread, never blocks. 0, or -1 with QUEUE_FULL or SHUTTING_DOWN (the job stays the caller's).
+ */
 int pool_submit(struct pool *pool, struct pool_job *job, struct err *err);
 
 /* Takes a job that has not started yet out of the queue. True: it is the caller's again. */

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+# kernd: `make help` lists what can be made.
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+VARIANT ?= release
+WERROR ?= 1
+V ?= 0
+# Debian's interpreter, not one that happens to come first in PATH: the tests need no package.
+PYTHON ?= /usr/bin/python3
+
+# Beneath build/; the release variant is build/ itself.
+O := build$(if $(filter-out release,$(VARIANT)),/$(VARIANT))
+Q := $(if $(filter 0,$(V)),@)
+say = $(if $(filter 0,$(V)),@printf '  %-7s %s\n' $(1) $(2);)
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := all
+
+# ---- compiler and flags --------------------------------------------------------------------------
+
+ifneq ($(filter clang fuzz,$(VARIANT)),)
+CC := clang
+else ifeq ($(origin CC),default)
+CC := gcc
+endif
+IS_CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
+
+LIBRARIES := libmicrohttpd json-c sqlite3 libseccomp libarchive libsystemd
+# Asked once, and only when something is compiled: `make deps` must work before they are there.
+LIBRARY_CFLAGS = $(eval LIBRARY_CFLAGS := $$(shell pkg-config --cflags $(LIBRARIES)))$(LIBRARY_CFLAGS)
+LIBRARY_LIBS = $(eval LIBRARY_LIBS := $$(shell pkg-config --libs $(LIBRARIES)))$(LIBRARY_LIBS)
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
+    -Wmissing-prototypes -Wmissing-declarations -Wold-style-definition -Wpointer-arith \
+    -Wcast-qual -Wcast-align -Wwrite-strings -Wformat=2 -Wundef -Wvla -Wswitch-enum \
+    -Wimplicit-fallthrough -Wnull-dereference -Wdouble-promotion -Wredundant-decls -Wdate-time
+WARNINGS_gcc := -Wformat-signedness -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Walloca \
+    -Warith-conversion -Wstringop-overflow=4
+WARNINGS_clang := -Wcomma -Wloop-analysis -Wthread-safety
+HARDENING := -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE \
+    -fno-strict-aliasing -fno-delete-null-pointer-checks -fvisibility=hidden \
+    -ffunction-sections -fdata-sections
+HARDENING_gcc := -ftrivial-auto-var-init=zero -fzero-call-used-regs=used-gpr
+FAMILY := $(if $(IS_CLANG),clang,gcc)
+# Sanitizers replace libc functions, which the fortified ones would bypass.
+FORTIFY := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
+
+ifneq ($(filter-out release asan tsan clang coverage fuzz,$(VARIANT)),)
+$(error VARIANT is one of release asan tsan clang coverage fuzz, not $(VARIANT))
+endif
+OPTIMIZE_release := -O2 -g
+OPTIMIZE_clang := -O2 -g
+OPTIMIZE_asan := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+    -fno-sanitize-recover=all
+OPTIMIZE_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+OPTIMIZE_coverage := -O0 -g --coverage
+OPTIMIZE_fuzz := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+    -fno-sanitize-recover=all
+# gcc's flow analysis gives false alarms in the code that sanitizers add.
+QUIET_asan := -Wno-null-dereference -Wno-stringop-overflow -Wno-maybe-uninitialized
+QUIET_tsan := $(QUIET_asan)
+
+BASE_CFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -DKERND_VERSION='"$(VERSION)"' -pthread \
+    $(WARNINGS) $(WARNINGS_$(FAMILY)) $(if $(filter 1,$(WERROR)),-Werror) \
+    $(HARDENING) $(HARDENING_$(FAMILY))
+VARIANT_CFLAGS := $(OPTIMIZE_$(VARIANT)) $(if $(filter release clang,$(VARIANT)),$(FORTIFY)) \
+    $(if $(IS_CLANG),$(filter-out -Wno-stringop-overflow -Wno-maybe-uninitialized,$(QUIET_$(VARIANT))),$(QUIET_$(VARIANT)))
+# CPPFLAGS, CFLAGS, LDFLAGS from outside come last, so that packagers win.
+ALL_CFLAGS = $(BASE_CFLAGS) $(VARIANT_CFLAGS) $(LIBRARY_CFLAGS) $(CPPFLAGS) $(CFLAGS)
+LINK_HARDENING := -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--as-needed,--gc-sections,--fatal-warnings
+ALL_LDFLAGS = $(filter -fsanitize=% --coverage,$(OPTIMIZE_$(VARIANT))) -pie -pthread \
+    $(LINK_HARDENING) $(LDFLAGS)
+# kernd-init is never sanitized or measured: it is static, and it runs where no run-time library is.
+INIT_CFLAGS = $(BASE_CFLAGS) -O2 -g $(FORTIFY) $(CPPFLAGS) $(CFLAGS)
+INIT_LDFLAGS = -static -pthread \
+    -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--gc-sections,--fatal-warnings $(LDFLAGS)
+
+# ---- what there is -------------------------------------------------------------------------------
+
+# ROOMS="base box" builds the library of the unit tests from these folders of lib/ alone.
+INIT_SOURCES := $(wildcard lib/box/init.c lib/box/init_*.c)
+LIB_SOURCES := $(filter-out $(INIT_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
+API_SOURCES := $(if $(ROOMS),,$(wildcard api/*.c))
+SERVER_SOURCES := $(if $(ROOMS),,$(filter-out server/main.c,$(wildcard server/*.c)))
+MAIN_SOURCE := $(wildcard server/main.c)
+UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
+UNIT_SUPPORT := $(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c))
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+ASSETS := $(wildcard api/openapi.yaml server/assets/*)
+DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js)
+
+object = $(patsubst %.c,$(O)/obj/%.o,$(1))
+ASSET_OBJECTS := $(ASSETS:%=$(O)/obj/assets/%.o)
+LIBRARY_OBJECTS := $(call object,$(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES)) \
+    $(if $(ROOMS),,$(ASSET_OBJECTS))
+empty :=
+space := $(empty) $(empty)
+LIBRARY := $(O)/libkernd$(if $(ROOMS),-$(subst $(space),-,$(strip $(ROOMS)))).a
+INIT_OBJECTS := $(INIT_SOURCES:%.c=$(O)/init/%.o)
+INIT_BASE_OBJECTS := $(patsubst %.c,$(O)/init/%.o,$(wildcard lib/base/*.c))
+UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(O)/tests/unit/%)
+FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(O)/tests/fuzz/%)
+SHIPPED := $(if $(MAIN_SOURCE),$(O)/kernd) $(if $(INIT_SOURCES),$(O)/kernd-init) \
+    $(DRIVERS:lib/cell/%=$(O)/%)
+
+.PHONY: all
+all: $(SHIPPED) $(LIBRARY)
+
+# ---- compile and link ----------------------------------------------------------------------------
+
+# A file that changes only when its text does: rebuilds what was made with other flags or lists.
+.PHONY: FORCE
+FORCE:
+define remember
+@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(1))' >$@
+endef
+$(O)/flags: FORCE
+	$(call remember,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(INIT_CFLAGS) $(INIT_LDFLAGS))
+$(LIBRARY:.a=.list): FORCE
+	$(call remember,$(LIBRARY_OBJECTS))
+
+$(O)/obj/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/init/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,"$< (init)")$(CC) $(INIT_CFLAGS) -MMD -MP -c -o $@ $<
+
+# api/openapi.yaml is asset_openapi_yaml[] up to asset_openapi_yaml_end, with a NUL byte there.
+asset_symbol = asset_$(shell printf '%s' '$(notdir $(1))' | tr -c 'A-Za-z0-9' _)
+define asset_text
+__asm__(".pushsection .rodata\n.balign 16\n.hidden $(2)\n.hidden $(2)_end\n.global $(2)\n.global $(2)_end\n$(2):\n.incbin \"$(1)\"\n$(2)_end:\n.byte 0\n.popsection\n");
+endef
+$(ASSET_OBJECTS): $(O)/obj/assets/%.o: % Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED,$<)printf '%s\n' '$(call asset_text,$<,$(call asset_symbol,$<))' | \
+	    $(CC) -std=gnu11 -fcf-protection -x c -c -o $@ -
+
+$(LIBRARY): $(LIBRARY_OBJECTS) $(LIBRARY:.a=.list)
+	$(call say,AR,$@)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+$(O)/kernd: $(call object,$(MAIN_SOURCE)) $(LIBRARY)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBRARY_LIBS)
+
+$(O)/init/base.a: $(INIT_BASE_OBJECTS)
+	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
+
+$(O)/kernd-init: $(INIT_OBJECTS) $(O)/init/base.a
+	$(call say,LD,$@)$(CC) $(INIT_LDFLAGS) -o $@ $^
+
+$(DRIVERS:lib/cell/%=$(O)/%): $(O)/%: lib/cell/%
+	$(call say,COPY,$@)install -D -m 644 $< $@
+
+$(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(call object,$(UNIT_SUPPORT)) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBRARY_LIBS) -lcmocka
+
+# In the fuzz variant a target searches; everywhere else it replays the stored inputs.
+FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),,tests/fuzz/replay.c)
+$(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(call object,$(FUZZ_MAIN)) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ \
+	    $(filter %.o %.a,$^) $(LIBRARY_LIBS)
+
+.SECONDARY:
+-include $(wildcard $(O)/obj/*/*.d $(O)/obj/*/*/*.d $(O)/init/*/*/*.d)
+
+# ---- run and check -------------------------------------------------------------------------------
+
+SANITIZED := $(filter asan tsan,$(VARIANT))
+# T=name runs the unit tests of that room, or the HTTP tests of test_<name>.py, alone.
+CHOSEN_UNIT := $(if $(T),$(filter $(O)/tests/unit/test_$(T),$(UNIT_PROGRAMS)),$(UNIT_PROGRAMS))
+RUN_TESTS = $(PYTHON) tests/run.py --build $(O) $(if $(SANITIZED),--sanitizer $(SANITIZED)) \
+    $(if $(TALLY),--tally $(TALLY)) $(if $(T),--only $(T))
+LINT_QUICK := layers banned sizes exports
+
+.PHONY: run
+run: deps-missing
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)exec $(O)/kernd serve $(ARGS)
+
+.PHONY: check
+check: deps-missing
+	$(Q)$(MAKE) --no-print-directory all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS)
+	$(Q)$(RUN_TESTS) $(LINT_QUICK:%=--lint %) $(UNIT_PROGRAMS:%=--unit %) \
+	    $(FUZZ_PROGRAMS:%=--fuzz %) --http tests/http --http tests/escape
+
+.PHONY: check-unit
+check-unit: $(CHOSEN_UNIT)
+	$(Q)$(RUN_TESTS) $(CHOSEN_UNIT:%=--unit %)
+
+.PHONY: check-fuzz
+check-fuzz: $(FUZZ_PROGRAMS)
+	$(Q)$(RUN_TESTS) $(FUZZ_PROGRAMS:%=--fuzz %)
+
+.PHONY: check-http
+check-http: all
+	$(Q)$(RUN_TESTS) --http tests/http --http tests/escape
+
+.PHONY: asan tsan
+asan tsan:
+	$(Q)$(MAKE) --no-print-directory VARIANT=$@ all tests
+	$(Q)$(MAKE) --no-print-directory VARIANT=$@ LINT_QUICK= check
+
+.PHONY: tests
+tests: all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS)
+
+# ---- what must be installed ----------------------------------------------------------------------
+
+PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
+    libseccomp-dev libarchive-dev libsystemd-dev libcmocka-dev python3 curl
+PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck
+missing = $(shell for p in $(1); do \
+    dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^.i' || echo $$p; done)
+# Node may come from elsewhere than Debian.
+MISSING = $(call missing,$(PACKAGES)) $(if $(wildcard /usr/bin/node),,nodejs)
+SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
+define apt_install
+$(Q)echo 'installing $(strip $(1))'
+$(Q)$(SUDO) apt-get update -qq
+$(Q)$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1)
+endef
+
+.PHONY: deps deps-dev deps-missing
+deps deps-missing:
+	$(if $(shell command -v dpkg-query),$(if $(strip $(MISSING)),$(call apt_install,$(MISSING))))
+
+deps-dev: deps
+	$(if $(strip $(call missing,$(PACKAGES_DEV))),$(call apt_install,$(call missing,$(PACKAGES_DEV))))
