@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox: opening, draining and closing; admission of executions to the run lane.
+ * Owns: the box factory, the run lane, the workspaces directory, the list of live executions.
+ * Threads: any but the event thread. Lock order: sandbox, then execution.
+ * May include: all of lib.
+ */
+#include "lib/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/clock.h"
+#include "lib/base/container.h"
+#include "lib/base/fd.h"
+#include "lib/sandbox/call.h"
+#include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/sandbox_internal.h"
+
+#define DEFAULT_QUEUE_MAX 256
+#define THREADS_MIN 16
+#define THREADS_MAX 64
+#define THREADS_PER_CORE 8
+#define BYTES_PER_BOX (UINT64_C(256) << 20)
+/* Below this much free space in the state directory new work is refused (507). */
+#define FREE_SPACE_FLOOR (UINT64_C(64) << 20)
+/* After a cancel every box is gone within the stop ladder; this is its outer bound. */
+#define LADDER_S 20
+
+/*
+ * A run thread mostly waits for its box, so there are more of them than cores; each may stand for a
+ * box with memory of its own, so memory bounds them too.
+ */
+static size_t default_threads(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_size = sysconf(_SC_PAGESIZE);
+    size_t threads = cores > 0 ? (size_t)cores * THREADS_PER_CORE : THREADS_MIN;
+    uint64_t by_memory = THREADS_MIN;
+
+    if (pages > 0 && page_size > 0) {
+        by_memory = (uint64_t)pages * (uint64_t)page_size / BYTES_PER_BOX;
+    }
+    threads = threads < THREADS_MIN ? THREADS_MIN : threads;
+    threads = threads > THREADS_MAX ? THREADS_MAX : threads;
+    if (threads > by_memory) {
+        threads = by_memory > 1 ? (size_t)by_memory : 2;
+    }
+    return threads;
+}
+
+static void limits_fill(struct limits *limits, const struct limits *wanted)
+{
+    limits->timeout_s = wanted->timeout_s > 0 ? wanted->timeout_s : limits->timeout_s;
+    limits->memory_mb = wanted->memory_mb > 0 ? wanted->memory_mb : limits->memory_mb;
+    limits->cpus = wanted->cpus > 0 ? wanted->cpus : limits->cpus;
+    limits->pids = wanted->pids > 0 ? wanted->pids : limits->pids;
+    limits->disk_mb = wanted->disk_mb > 0 ? wanted->disk_mb : limits->disk_mb;
+    limits->max_output_bytes =
+        wanted->max_output_bytes > 0 ? wanted->max_output_bytes : limits->max_output_bytes;
+}
+
+static int open_workspaces(struct sandbox *sandbox, const char *state_dir, struct err *err)
+{
+    sandbox->workspaces_path = alloc_printf("%s/workspaces", state_dir);
+    if (mkdir(sandbox->workspaces_path, 0700) < 0 && errno != EEXIST) {
+        return err_set(err, ERR_IO, errno, "cannot make the workspaces directory: %s",
+                       err_errno_text(errno));
+    }
+    sandbox->workspaces =
+        open(sandbox->workspaces_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (sandbox->workspaces < 0) {
+        return err_set(err, ERR_IO, errno, "cannot open the workspaces directory: %s",
+                       err_errno_text(errno));
+    }
+    return 0;
+}
+
+int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandbox,
+                 struct err *err)
+{
+    struct sandbox *sandbox = alloc_zero(1, sizeof(*sandbox));
+    size_t threads = config->run_threads > 0 ? config->run_threads : default_threads();
+    size_t queue_max = config->queue_max > 0 ? config->queue_max : DEFAULT_QUEUE_MAX;
+
+    sandbox->workspaces = -1;
+    (void)pthread_mutex_init(&sandbox->lock, NULL);
+    (void)pthread_cond_init(&sandbox->idle, NULL);
+    limits_maxima(&sandbox->maxima);
+    limits_fill(&sandbox->maxima, &config->maxima);
+    limits_defaults(&sandbox->defaults);
+    limits_fill(&sandbox->defaults, &config->defaults);
+    if (open_workspaces(sandbox, config->state_dir, err) < 0) {
+        goto fail;
+    }
+    call_sweep(sandbox);
+    if (boxes_open(&(struct boxes_config){ .runtime_dir = config->runtime_dir,
+                                           .library_dir = config->library_dir,
+                                           .engine = config->engine,
+                                           .launcher = config->launcher },
+                   &sandbox->boxes, err) < 0) {
+        goto fail;
+    }
+    sandbox->pool = pool_new("run", threads, queue_max, err);
+    if (sandbox->pool == NULL) {
+        goto fail;
+    }
+    *ret_sandbox = sandbox;
+    return 0;
+fail:
+    sandbox_close(sandbox);
+    return -1;
+}
+
+void sandbox_close(struct sandbox *sandbox)
+{
+    if (sandbox == NULL) {
+        return;
+    }
+    pool_free(sandbox->pool);
+    boxes_close(sandbox->boxes);
+    fd_close(sandbox->workspaces);
+    free(sandbox->workspaces_path);
+    (void)pthread_cond_destroy(&sandbox->idle);
+    (void)pthread_mutex_destroy(&sandbox->lock);
+    free(sandbox);
+}
+
+static void cancel_live(struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    for (struct execution *e = sandbox->live; e != NULL; e = e->next) {
+        execution_cancel(e, CANCEL_SHUTDOWN);
+    }
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+static void wait_idle(struct sandbox *sandbox, int64_t deadline)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    while (sandbox->live != NULL && !clock_passed(deadline)) {
+        struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
+                                  .tv_nsec = deadline % CLOCK_NS_PER_S };
+
+        (void)pthread_cond_clockwait(&sandbox->idle, &sandbox->lock, CLOCK_MONOTONIC, &until);
+    }
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+void sandbox_drain(struct sandbox *sandbox, int64_t deadline)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->closing = true;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    pool_close(sandbox->pool);
+    wait_idle(sandbox, deadline);
+    cancel_live(sandbox);
+    wait_idle(sandbox, clock_deadline_after_s(LADDER_S));
+}
+
+static int check_space(struct sandbox *sandbox, struct err *err)
+{
+    struct statvfs space;
+
+    if (fstatvfs(sandbox->workspaces, &space) < 0) {
+        return err_set(err, ERR_IO, errno, "the state directory can't be read: %s",
+                       err_errno_text(errno));
+    }
+    if ((uint64_t)space.f_bavail * space.f_frsize < FREE_SPACE_FLOOR) {
+        (void)err_set(err, ERR_STORE_FULL, ENOSPC,
+                      "less than 64 MiB are free where the server keeps its state");
+        return err_remedy(err, "free disk space, or start kernd with --state on a larger disk");
+    }
+    if ((space.f_flag & ST_RDONLY) != 0) {
+        return err_set(err, ERR_NOT_READY, EROFS, "the state directory is on a read-only disk");
+    }
+    return 0;
+}
+
+int sandbox_ready(struct sandbox *sandbox, struct err *err)
+{
+    if (sandbox->closing) {
+        return err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
+    }
+    if (check_space(sandbox, err) < 0) {
+        return -1;
+    }
+    return boxes_ready(sandbox->boxes, err);
+}
+
+const struct limits *sandbox_maxima(const struct sandbox *sandbox)
+{
+    return &sandbox->maxima;
+}
+
+const struct limits *sandbox_defaults(const struct sandbox *sandbox)
+{
+    return &sandbox->defaults;
+}
+
+void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
+{
+    struct pool_stats pool;
+
+    pool_stats(sandbox->pool, &pool);
+    *ret_stats = (struct sandbox_stats){
+        .run_threads = pool.threads,
+        .running = pool.running,
+        .queued = pool.queued,
+        .queue_max = pool.queue_max,
+        .boxes = boxes_running(sandbox->boxes),
+        .executions_total = atomic_load(&sandbox->executions_total),
+    };
+}
+
+void sandbox_abilities(struct sandbox *sandbox, struct boxes_abilities *ret_abilities)
+{
+    boxes_abilities(sandbox->boxes, ret_abilities);
+}
+
+static void live_add(struct sandbox *sandbox, struct execution *execution)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    execution->next = sandbox->live;
+    if (sandbox->live != NULL) {
+        sandbox->live->previous = execution;
+    }
+    sandbox->live = execution;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+static void live_remove(struct sandbox *sandbox, struct execution *execution)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (execution->previous != NULL) {
+        execution->previous->next = execution->next;
+    } else {
+        sandbox->live = execution->next;
+    }
+    if (execution->next != NULL) {
+        execution->next->previous = execution->previous;
+    }
+    if (sandbox->live == NULL) {
+        (void)pthread_cond_broadcast(&sandbox->idle);
+    }
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+static void job_run(struct pool_job *job)
+{
+    struct execution *execution = CONTAINER_OF(job, struct execution, job);
+
+    call_run(execution->sandbox, execution);
+    live_remove(execution->sandbox, execution);
+    execution_unref(execution);
+}
+
+static void job_drop(struct pool_job *job)
+{
+    struct execution *execution = CONTAINER_OF(job, struct execution, job);
+    struct err failure = ERR_INIT;
+
+    (void)err_set(&failure, ERR_SHUTTING_DOWN, 0, "the server shut down before this was started");
+    execution_finish(execution, &failure);
+    live_remove(execution->sandbox, execution);
+    execution_unref(execution);
+}
+
+struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
+                                 struct err *err)
+{
+    struct execution *execution;
+
+    if (limits_check(&request->limits, &sandbox->maxima, err) < 0 ||
+        check_space(sandbox, err) < 0) {
+        run_request_free(request);
+        return NULL;
+    }
+    execution = execution_new(sandbox, request, err);
+    if (execution == NULL) {
+        return NULL;
+    }
+    execution->job.run = job_run;
+    execution->job.drop = job_drop;
+    execution->job.caller = request->caller;
+    live_add(sandbox, execution_ref(execution));
+    if (pool_submit(sandbox->pool, &execution->job, err) < 0) {
+        live_remove(sandbox, execution);
+        execution_unref(execution);
+        execution_unref(execution);
+        return NULL;
+    }
+    (void)atomic_fetch_add(&sandbox->executions_total, 1);
+    return execution;
+}
