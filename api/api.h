@@ -10,6 +10,7 @@
 #ifndef KERND_API_API_H
 #define KERND_API_API_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,6 +63,16 @@ struct api_reply {
     struct api_stream *stream; /* or a stream of unknown length (taken over) */
 };
 
+/*
+ * What a handler that replies later does when the client hangs up first. Heap-allocated by the
+ * handler; whoever takes it out of the call owns it: api_call_cancel (which calls fire) or
+ * api_call_unwatch. fire is called at most once, frees the hook, never blocks, and must not touch
+ * the call, which may be finished by another thread at the same time.
+ */
+struct api_hook {
+    void (*fire)(struct api_hook *hook, enum cancel_reason reason);
+};
+
 struct api_call {
     /* Filled by the server before api_dispatch; valid until finish. */
     struct api *api;
@@ -79,18 +90,13 @@ struct api_call {
     uint64_t caller; /* fairness key: token or peer uid */
     enum api_scope scope;
     int64_t received_ns; /* monotonic */
-    /*
-     * Fired (CLIENT_GONE) when the client hangs up before the reply, or SHUTDOWN. A handler that
-     * replies later and wants to hear of it at once sets on_cancel (see api_call_on_cancel).
-     */
+    /* Set up by the server; fired through api_call_cancel only. */
     struct cancel cancel;
-    /* Filled by the handler. */
+    _Atomic(struct api_hook *) hook; /* api's own: starts as NULL */
+    /* Initialised by the server, filled by the handler. */
     struct api_reply reply;
     /* Set by the server: called once by api_call_finish. */
     void (*finish)(struct api_call *call);
-    /* Set through api_call_on_cancel; guarded by the server. */
-    void (*on_cancel)(struct api_call *call, void *context);
-    void *on_cancel_context;
 };
 
 /* ---- what the server calls ---- */
@@ -101,7 +107,8 @@ void api_free(struct api *api);
 
 /*
  * Finds the route of a method and raw path. NULL with ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED (ret_allow
- * then holds the Allow header's value) or BAD_PATH. HEAD matches GET routes. Pure; event thread.
+ * then holds the Allow header's value), BAD_PATH or URI_TOO_LONG. HEAD matches GET routes; OPTIONS
+ * matches every known path and is answered by api. Pure; event thread.
  */
 const struct api_route *api_route_find(const char *method, const char *target, char *ret_allow,
                                        size_t allow_size, struct err *err);
@@ -113,7 +120,18 @@ const char *api_route_pattern(const struct api_route *route); /* for logs and me
 /* Runs the handler. The calling thread may get the finish call before this returns. */
 void api_dispatch(struct api_call *call);
 
-/* Fills a reply with problem+json of err (also used by the server for its own refusals). */
+/*
+ * The client hung up before the reply (CLIENT_GONE), or the daemon stops (SHUTDOWN). Any thread,
+ * from api_dispatch on, as often as wanted, as long as the server keeps the call's memory: also
+ * while, or after, the handler finishes it.
+ */
+void api_call_cancel(struct api_call *call, enum cancel_reason reason);
+
+/*
+ * Fills an initialised reply with problem+json of err (also used by the server for its own
+ * refusals), with Retry-After and WWW-Authenticate where they belong. What the reply held before is
+ * dropped. target may have a query, which is not shown; NULL: unknown. Allow is the server's to add.
+ */
 void api_reply_problem(struct api_reply *reply, const struct err *err, const char *target,
                        const char *request_id);
 
@@ -124,6 +142,16 @@ void api_reply_done(struct api_reply *reply);
 
 /* First header of that name (case-insensitive) or NULL. */
 const char *api_call_header(const struct api_call *call, const char *name);
+
+/*
+ * Asks for hook->fire when the call is cancelled; fires at once if it already was. One hook a call.
+ * api_call_unwatch takes it back before the finish: NULL if it has fired or is just firing.
+ */
+void api_call_watch(struct api_call *call, struct api_hook *hook);
+struct api_hook *api_call_unwatch(struct api_call *call);
+
+/* Adds a header to the reply (copied). */
+void api_reply_header(struct api_reply *reply, const char *name, const char *value);
 
 /* Exactly once per call, after reply is complete. The call must not be touched afterwards. */
 void api_call_finish(struct api_call *call);
