@@ -7,7 +7,6 @@
  */
 #include "lib/base/alloc.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,17 +69,23 @@ char *alloc_copy(const void *data, size_t size)
     return copy;
 }
 
+char *alloc_vprintf(const char *format, va_list arguments)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, format, arguments) < 0) {
+        exhausted();
+    }
+    return text;
+}
+
 char *alloc_printf(const char *format, ...)
 {
     char *text = NULL;
     va_list arguments;
-    int length = 0;
 
     va_start(arguments, format);
-    length = vasprintf(&text, format, arguments);
+    text = alloc_vprintf(format, arguments);
     va_end(arguments);
-    if (length < 0) {
-        exhausted();
-    }
     return text;
 }

@@ -7,6 +7,7 @@
 #ifndef KERND_BASE_ALLOC_H
 #define KERND_BASE_ALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* Zeroed memory of count * size bytes, overflow-checked; never NULL. The caller frees it. */
@@ -22,5 +23,7 @@ char *alloc_copy(const void *data, size_t size) __attribute__((returns_nonnull))
 /* printf into fresh memory; never NULL; the caller frees. */
 char *alloc_printf(const char *format, ...)
     __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
+char *alloc_vprintf(const char *format, va_list arguments)
+    __attribute__((format(printf, 1, 0), malloc, returns_nonnull));
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * cleanup: scope-bound ownership (gcc/clang cleanup attribute) and explicit transfer.
  *
- *     CLEANUP_FREE char *text = text_dup("x");
+ *     CLEANUP_FREE char *text = alloc_text("x");
  *     CLEANUP_FD int fd = open(...);
  *     return CLEANUP_TAKE_FD(fd);        // the caller owns it now
  */
@@ -36,17 +36,17 @@ static inline void cleanup_dir_ptr(DIR **dir)
 #define CLEANUP_DIR __attribute__((cleanup(cleanup_dir_ptr)))
 
 /* Hands the value over and leaves an empty one behind, so that the cleanup does nothing. */
-#define CLEANUP_TAKE(pointer)                \
-    __extension__({                          \
-        __typeof__(pointer) taken = pointer; \
-        (pointer) = NULL;                    \
-        taken;                               \
+#define CLEANUP_TAKE(pointer)                         \
+    __extension__({                                   \
+        __typeof__(pointer) cleanup_taken_ = pointer; \
+        (pointer) = NULL;                             \
+        cleanup_taken_;                               \
     })
-#define CLEANUP_TAKE_FD(fd) \
-    __extension__({         \
-        int taken_fd = fd;  \
-        (fd) = -1;          \
-        taken_fd;           \
+#define CLEANUP_TAKE_FD(fd)      \
+    __extension__({              \
+        int cleanup_taken_ = fd; \
+        (fd) = -1;               \
+        cleanup_taken_;          \
     })
 
 #endif

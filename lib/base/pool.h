@@ -46,7 +46,10 @@ void pool_free(struct pool *pool);
  */
 int pool_submit(struct pool *pool, struct pool_job *job, struct err *err);
 
-/* Takes a job that has not started yet out of the queue. True: it is the caller's again. */
+/*
+ * Takes a job that has not started yet out of the queue. True: it is the caller's again. For this
+ * and pool_position the caller keeps the job's memory alive, whether it still waits or not.
+ */
 bool pool_withdraw(struct pool *pool, struct pool_job *job);
 
 /* How many jobs start before this one, 0: next; -1: not queued. */

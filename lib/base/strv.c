@@ -8,7 +8,6 @@
 #include "lib/base/strv.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
@@ -52,15 +51,11 @@ void strv_add_all(struct strv *strv, ...)
 
 void strv_addf(struct strv *strv, const char *format, ...)
 {
-    char *text = NULL;
     va_list arguments;
 
     va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0) {
-        abort();
-    }
+    push(strv, alloc_vprintf(format, arguments));
     va_end(arguments);
-    push(strv, text);
 }
 
 void strv_copy(struct strv *to, const struct strv *from)
