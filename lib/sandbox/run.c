@@ -67,6 +67,25 @@ const char *run_fault_text(enum run_fault fault)
     return NULL;
 }
 
+void run_mount_add(struct run_mount **mounts, size_t *count, const char *source, const char *target,
+                   bool writable)
+{
+    *mounts = alloc_resize(*mounts, *count + 1, sizeof(**mounts));
+    (*mounts)[*count] = (struct run_mount){ .source = alloc_text(source),
+                                            .target = alloc_text(target),
+                                            .writable = writable };
+    *count += 1;
+}
+
+void run_mounts_free(struct run_mount *mounts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(mounts[i].source);
+        free(mounts[i].target);
+    }
+    free(mounts);
+}
+
 struct run_request *run_request_new(void)
 {
     struct run_request *request = alloc_zero(1, sizeof(*request));
@@ -88,6 +107,7 @@ void run_request_free(struct run_request *request)
         free(request->files[i].data);
     }
     free(request->files);
+    run_mounts_free(request->mounts, request->mount_count);
     free(request->code);
     free(request->stdin_data);
     free(request->cwd);

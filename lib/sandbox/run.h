@@ -27,6 +27,12 @@ struct run_file {
     size_t size;
 };
 
+struct run_mount {
+    char *source; /* host path, validated and resolved */
+    char *target; /* absolute path in the box */
+    bool writable;
+};
+
 /* Owned by whoever holds it; run_request_free frees all. Plain fields are set by the decoder. */
 struct run_request {
     enum run_kind kind;
@@ -41,12 +47,19 @@ struct run_request {
     struct run_file *files;
     size_t file_count;
     struct strv fetch; /* paths to return after */
+    struct run_mount *mounts;
+    size_t mount_count;
     struct limits limits;
     bool network;
     bool track_files;
     bool stdout_base64; /* presentation only: carried for the reply */
     uint64_t caller;
 };
+
+/* Appends copies of both paths to an owned array of mounts. */
+void run_mount_add(struct run_mount **mounts, size_t *count, const char *source, const char *target,
+                   bool writable);
+void run_mounts_free(struct run_mount *mounts, size_t count);
 
 struct run_request *run_request_new(void); /* zeroed, track_files true */
 void run_request_free(struct run_request *request);
