@@ -79,14 +79,15 @@ INIT_LDFLAGS = -static -pthread \
 
 # ---- what there is -------------------------------------------------------------------------------
 
-# ROOMS="base box" builds the library of the unit tests from these folders of lib/ alone.
+# ROOMS="base box" makes check-unit build and test these folders of lib/ alone.
 INIT_SOURCES := $(wildcard lib/box/init.c lib/box/init_*.c)
 LIB_SOURCES := $(filter-out $(INIT_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
 API_SOURCES := $(if $(ROOMS),,$(wildcard api/*.c))
 SERVER_SOURCES := $(if $(ROOMS),,$(filter-out server/main.c,$(wildcard server/*.c)))
 MAIN_SOURCE := $(wildcard server/main.c)
-UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
-UNIT_SUPPORT := $(filter-out $(UNIT_SOURCES),$(wildcard tests/unit/*.c))
+ALL_UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
+UNIT_SUPPORT := $(filter-out $(ALL_UNIT_SOURCES),$(wildcard tests/unit/*.c))
+UNIT_SOURCES := $(if $(ROOMS),$(filter $(patsubst %.c,tests/unit/test_%.c,$(notdir $(LIB_SOURCES))),$(ALL_UNIT_SOURCES)),$(ALL_UNIT_SOURCES))
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 ASSETS := $(wildcard api/openapi.yaml server/assets/*)
 DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js)
@@ -171,8 +172,8 @@ $(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(call object,$(FUZZ_MAIN)) $(LIBRARY
 # ---- run and check -------------------------------------------------------------------------------
 
 SANITIZED := $(filter asan tsan,$(VARIANT))
-# T=name runs the unit tests of that room, or the HTTP tests of test_<name>.py, alone.
-CHOSEN_UNIT := $(if $(T),$(filter $(O)/tests/unit/test_$(T),$(UNIT_PROGRAMS)),$(UNIT_PROGRAMS))
+# T=name runs the unit tests of that room (T="a b": of both), or the HTTP tests of test_<name>.py.
+CHOSEN_UNIT := $(if $(T),$(filter $(T:%=$(O)/tests/unit/test_%),$(UNIT_PROGRAMS)),$(UNIT_PROGRAMS))
 RUN_TESTS = $(PYTHON) tests/run.py --build $(O) $(if $(SANITIZED),--sanitizer $(SANITIZED)) \
     $(if $(TALLY),--tally $(TALLY)) $(if $(T),--only $(T))
 LINT_QUICK := layers banned sizes exports
