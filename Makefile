@@ -174,51 +174,119 @@ $(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(call object,$(FUZZ_MAIN)) $(LIBRARY
 SANITIZED := $(filter asan tsan,$(VARIANT))
 # T=name runs the unit tests of that room (T="a b": of both), or the HTTP tests of test_<name>.py.
 CHOSEN_UNIT := $(if $(T),$(filter $(T:%=$(O)/tests/unit/test_%),$(UNIT_PROGRAMS)),$(UNIT_PROGRAMS))
-RUN_TESTS = $(PYTHON) tests/run.py --build $(O) $(if $(SANITIZED),--sanitizer $(SANITIZED)) \
-    $(if $(TALLY),--tally $(TALLY)) $(if $(T),--only $(T))
+# ThreadSanitizer can't place its shadow where the kernel randomizes more than 28 bits.
+SETARCH = $(if $(filter tsan,$(VARIANT)),$(shell test "$$(cat /proc/sys/vm/mmap_rnd_bits)" -gt 28 2>/dev/null && echo setarch -R))
+# TALLY=FILE adds the counts of a run to that file.
+RUN_TESTS = $(SETARCH) $(PYTHON) -B tests/run.py --build $(O) $(SANITIZED:%=--sanitizer %) \
+    $(TALLY:%=--tally %)
+HTTP_FOLDERS := tests/http tests/escape
+# What needs no more than Python; the rest of `make lint` needs the packages of `make deps-dev`.
 LINT_QUICK := layers banned sizes exports
 
-.PHONY: run
+.PHONY: run check check-unit check-fuzz check-http tests
 run: deps-missing
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)exec $(O)/kernd serve $(ARGS)
 
-.PHONY: check
 check: deps-missing
-	$(Q)$(MAKE) --no-print-directory all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS)
+	$(Q)$(MAKE) --no-print-directory tests
 	$(Q)$(RUN_TESTS) $(LINT_QUICK:%=--lint %) $(UNIT_PROGRAMS:%=--unit %) \
-	    $(FUZZ_PROGRAMS:%=--fuzz %) --http tests/http --http tests/escape
+	    $(FUZZ_PROGRAMS:%=--fuzz %) $(HTTP_FOLDERS:%=--http %)
 
-.PHONY: check-unit
 check-unit: $(CHOSEN_UNIT)
 	$(Q)$(RUN_TESTS) $(CHOSEN_UNIT:%=--unit %)
 
-.PHONY: check-fuzz
 check-fuzz: $(FUZZ_PROGRAMS)
 	$(Q)$(RUN_TESTS) $(FUZZ_PROGRAMS:%=--fuzz %)
 
-.PHONY: check-http
 check-http: all
-	$(Q)$(RUN_TESTS) --http tests/http --http tests/escape
+	$(Q)$(RUN_TESTS) $(T:%=--only %) $(HTTP_FOLDERS:%=--http %)
+
+tests: all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS)
 
 .PHONY: asan tsan
 asan tsan:
-	$(Q)$(MAKE) --no-print-directory VARIANT=$@ all tests
 	$(Q)$(MAKE) --no-print-directory VARIANT=$@ LINT_QUICK= check
 
-.PHONY: tests
-tests: all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS)
+.PHONY: fuzz
+S ?= 60
+FUZZ_NAMES := $(FUZZ_SOURCES:tests/fuzz/fuzz_%.c=%)
+fuzz:
+	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz $(patsubst %,fuzz-%,$(or $(T),$(FUZZ_NAMES)))
+
+# New inputs go to build/fuzz/corpus; a crash is kept beside them, to be moved to tests/fuzz/regress.
+fuzz-%: $(O)/tests/fuzz/fuzz_%
+	$(Q)mkdir -p $(O)/corpus/$*
+	$(Q)$< -max_total_time=$(S) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	    -artifact_prefix=$(O)/corpus/$*- $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) \
+	    $(O)/corpus/$* $(wildcard tests/fuzz/corpus/$* tests/fuzz/regress/$*)
+
+.PHONY: coverage
+# The daemon under test writes its counts as another user, into the same folders.
+coverage:
+	$(Q)$(MAKE) --no-print-directory VARIANT=coverage tests
+	$(Q)find build/coverage -name '*.gcda' -delete; find build/coverage -type d -exec chmod 1777 {} +
+	$(Q)umask 0; $(MAKE) --no-print-directory VARIANT=coverage LINT_QUICK= check
+	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --print-summary \
+	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
+
+.PHONY: bench stress
+bench: all
+	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
+
+stress: all
+	$(Q)$(PYTHON) -B tests/http/run.py --jobs 1 $(T:%=--only %) tests/stress
+
+# ---- lint ----------------------------------------------------------------------------------------
+
+C_FILES := $(foreach d,lib/* api server tests/unit tests/fuzz tests/escape tests/stress tests/bench,$(wildcard $(d)/*.c $(d)/*.h))
+PRODUCT_C := $(INIT_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(MAIN_SOURCE)
+SHELL_FILES := .ci/run $(wildcard tests/*/*.sh)
+TIDY_JOBS ?= $(shell nproc)
+
+.PHONY: lint format format-check tidy cppcheck shellcheck layers banned sizes exports routes analyze
+lint: format-check layers banned sizes exports routes shellcheck cppcheck tidy
+
+format:
+	$(Q)clang-format -i $(C_FILES)
+
+format-check:
+	$(Q)clang-format --dry-run -Werror $(C_FILES) && echo 'format: ok'
+
+tidy:
+	$(Q)printf '%s\n' $(PRODUCT_C) | xargs -P $(TIDY_JOBS) -I{} clang-tidy --quiet {} -- \
+	    -std=gnu11 -D_GNU_SOURCE -I. -DKERND_VERSION='"$(VERSION)"' $(LIBRARY_CFLAGS) 2>$(O)/tidy.log \
+	    || { grep -v 'warnings generated' $(O)/tidy.log; exit 1; }
+	$(Q)echo 'tidy: ok'
+
+cppcheck:
+	$(Q)cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+	    --error-exitcode=1 -j $(TIDY_JOBS) -D_GNU_SOURCE -D__linux__ -D__x86_64__ \
+	    -DKERND_VERSION='"$(VERSION)"' -I. $(PRODUCT_C) && echo 'cppcheck: ok'
+
+shellcheck:
+	$(Q)shellcheck $(SHELL_FILES) && echo 'shellcheck: ok'
+
+layers banned sizes routes:
+	$(Q)$(PYTHON) -B tests/lint/$@.py
+
+exports: all
+	$(Q)$(PYTHON) -B tests/lint/exports.py --build $(O)
+
+analyze:
+	$(Q)$(MAKE) --no-print-directory O=build/analyze CFLAGS='-fanalyzer $(CFLAGS)' all
 
 # ---- what must be installed ----------------------------------------------------------------------
 
 PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
     libseccomp-dev libarchive-dev libsystemd-dev libcmocka-dev python3 curl
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck
-missing = $(shell for p in $(1); do \
-    dpkg-query -W -f '$${db:Status-Abbrev}' $$p 2>/dev/null | grep -q '^.i' || echo $$p; done)
+missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
+    sed -n 's/^.i //p'),$(1))
 # Node may come from elsewhere than Debian.
 MISSING = $(call missing,$(PACKAGES)) $(if $(wildcard /usr/bin/node),,nodejs)
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
+HAVE_APT = $(shell command -v apt-get 2>/dev/null)
 define apt_install
 $(Q)echo 'installing $(strip $(1))'
 $(Q)$(SUDO) apt-get update -qq
@@ -227,7 +295,58 @@ endef
 
 .PHONY: deps deps-dev deps-missing
 deps deps-missing:
-	$(if $(shell command -v dpkg-query),$(if $(strip $(MISSING)),$(call apt_install,$(MISSING))))
+	$(if $(HAVE_APT),$(if $(strip $(MISSING)),$(call apt_install,$(MISSING))))
+	@:
 
 deps-dev: deps
 	$(if $(strip $(call missing,$(PACKAGES_DEV))),$(call apt_install,$(call missing,$(PACKAGES_DEV))))
+	@:
+
+# ---- install and package -------------------------------------------------------------------------
+
+LIBEXEC := $(DESTDIR)$(PREFIX)/libexec/kernd
+UNITS := $(wildcard systemd/*.service systemd/*.socket)
+UNIT_DIR := $(DESTDIR)$(PREFIX)/lib/systemd/user
+
+.PHONY: install uninstall dist
+install: all
+	install -D -m 755 $(O)/kernd $(DESTDIR)$(PREFIX)/bin/kernd
+	install -D -m 755 $(O)/kernd-init $(LIBEXEC)/kernd-init
+	$(foreach f,$(DRIVERS:lib/cell/%=%),install -D -m 644 $(O)/$(f) $(LIBEXEC)/$(f) &&) :
+	$(foreach f,$(UNITS:systemd/%=%),install -D -m 644 systemd/$(f) $(UNIT_DIR)/$(f) &&) :
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/kernd $(UNITS:systemd/%=$(UNIT_DIR)/%)
+	rm -rf $(LIBEXEC)
+
+# The committed tree, byte for byte the same each time.
+dist:
+	$(Q)mkdir -p dist
+	$(Q)git archive --prefix=kernd-$(VERSION)/ HEAD | gzip -9n >dist/kernd-$(VERSION).tar.gz
+	$(Q)echo dist/kernd-$(VERSION).tar.gz
+
+.PHONY: clean help
+clean:
+	rm -rf build dist
+
+help:
+	@printf '%s\n' \
+	'make                      build/kernd, build/kernd-init and the drivers' \
+	'make run ARGS="..."       installs what is missing, builds, runs kernd serve' \
+	'make check                quick lint, unit tests, stored fuzz inputs, HTTP and escape tests' \
+	'make check-unit [T=room]  unit tests (ROOMS="base box": of these folders of lib/ alone)' \
+	'make check-http [T=name]  HTTP and escape tests' \
+	'make check-fuzz           the stored inputs of the fuzz targets' \
+	'make asan | tsan          make check in that sanitizer variant' \
+	'make fuzz [T=name] [S=60] searches with libFuzzer for S seconds' \
+	'make coverage             make check with line counts; build/coverage/coverage.html' \
+	'make bench | stress       measurements; long tests' \
+	'make lint                 format-check layers banned sizes exports routes shellcheck cppcheck tidy' \
+	'make analyze              builds with gcc -fanalyzer' \
+	'make format               clang-format -i' \
+	'make deps | deps-dev      Debian packages to build and test; to lint, fuzz and measure too' \
+	'make install | uninstall  DESTDIR= PREFIX=/usr/local' \
+	'make dist | clean' \
+	'' \
+	'VARIANT=asan|tsan|clang|coverage|fuzz builds beneath build/VARIANT; WERROR=0 keeps warnings' \
+	'warnings; V=1 shows the commands; MUST_WORK=1 makes a skipped test a failure.'

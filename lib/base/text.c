@@ -212,8 +212,10 @@ size_t text_utf8_partial_tail(const void *data, size_t size)
     return 0;
 }
 
+#define BASE64_PADDING 64 /* its place behind the 64 digits */
+
 static const char base64_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
 int text_base64_encode(struct buf *out, const void *data, size_t size)
 {
@@ -232,8 +234,8 @@ int text_base64_encode(struct buf *out, const void *data, size_t size)
         group |= left > 2 ? (unsigned)bytes[i + 2] : 0U;
         at[0] = base64_digits[group >> 18];
         at[1] = base64_digits[(group >> 12) & 63];
-        at[2] = left > 1 ? base64_digits[(group >> 6) & 63] : '=';
-        at[3] = left > 2 ? base64_digits[group & 63] : '=';
+        at[2] = base64_digits[left > 1 ? (group >> 6) & 63 : BASE64_PADDING];
+        at[3] = base64_digits[left > 2 ? group & 63 : BASE64_PADDING];
     }
     buf_commit(out, groups * 4);
     return 0;
