@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests of some folders, one process per test file, two at a time, and closes with
+
+    N passed, N failed, N skipped
+
+A file that crashes or hangs counts as a failure. With MUST_WORK=1 in the environment a skipped test
+fails the run too.
+
+    tests/http/run.py [--jobs N] [--only NAME] [FOLDER...]
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FILE_LIMIT_S = 900
+
+
+class Tally(unittest.TextTestResult):
+    """Counts each test once, whatever happens to its parts; class set-up and ends count too."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.outcome = {}
+        self.times = {}
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.outcome[test.id()] = "passed"
+        self.times[test.id()] = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.times[test.id()] = time.monotonic() - self.times[test.id()]
+
+    def _note(self, test, kind):
+        if self.outcome.get(test.id()) != "failed":
+            self.outcome[test.id()] = kind
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self._note(test, "failed")
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self._note(test, "failed")
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._note(test, "failed")
+
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        self._note(test, "failed")
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._note(test, "skipped")
+
+
+def run_file(path, report):
+    """In the child: one test file; counts and slow tests as JSON."""
+    sys.path[:0] = [os.path.dirname(path), HERE]
+    name = os.path.basename(path)[:-3]
+    suite = unittest.defaultTestLoader.loadTestsFromName(name)
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Tally).run(suite)
+    outcomes = list(result.outcome.values())
+    slow = sorted(((spent, test) for test, spent in result.times.items()), reverse=True)[:3]
+    with open(report, "w", encoding="utf-8") as file:
+        json.dump({kind: outcomes.count(kind) for kind in ("passed", "failed", "skipped")}
+                  | {"slow": slow}, file)
+
+
+def run_apart(path):
+    """In the parent: one child for one file. (path, counts, its output)"""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        command = [sys.executable, "-B", os.path.abspath(__file__), "--file", path, report.name]
+        try:
+            child = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, timeout=FILE_LIMIT_S, check=False)
+            text, code = child.stdout.decode("utf-8", "replace"), child.returncode
+        except subprocess.TimeoutExpired as late:
+            text, code = (late.stdout or b"").decode("utf-8", "replace"), "a time-out"
+        try:
+            counts = json.load(report)
+        except ValueError:
+            text += f"\nFAILED: {path} ended with {code} before its report\n"
+            counts = {"passed": 0, "failed": 1, "skipped": 0, "slow": []}
+    return path, counts, text
+
+
+def test_files(folders, only):
+    pattern = f"test_{only}.py" if only else None
+    files = [os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
+             if name.startswith("test_") and name.endswith(".py") and pattern in (None, name)]
+    return sorted(files, key=lambda path: (-os.path.getsize(path), path))  # long ones first
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", metavar="NAME", help="only test_NAME.py of each folder")
+    parser.add_argument("--quiet", action="store_true", help="show only what failed")
+    parser.add_argument("--file", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("folders", nargs="*",
+                        default=[HERE, os.path.join(os.path.dirname(HERE), "escape")])
+    wanted = parser.parse_args()
+    if wanted.file:
+        return run_file(*wanted.file)
+    total = {"passed": 0, "failed": 0, "skipped": 0}
+    with concurrent.futures.ThreadPoolExecutor(wanted.jobs) as pool:
+        for path, counts, text in pool.map(run_apart, test_files(wanted.folders, wanted.only)):
+            if counts["failed"] or not wanted.quiet:
+                print(f"---- {os.path.relpath(path)}\n{text}", flush=True)
+            for kind in total:
+                total[kind] += counts[kind]
+    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
+    must_work = os.environ.get("MUST_WORK") == "1"
+    bad = total["failed"] or not total["passed"] or (must_work and total["skipped"])
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
