@@ -37,7 +37,7 @@ def functions(code):
         if line != "{":
             continue
         first = number
-        while first > 0 and lines[first - 1].strip() and lines[first - 1][0] not in "}#":
+        while first > 0 and not re.search(r"^\s*$|^[}#]|;\s*$", lines[first - 1]):
             first -= 1
         signature = " ".join(lines[first:number])
         last = next((at for at in range(number, len(lines)) if lines[at] == "}"), len(lines) - 1)
