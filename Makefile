@@ -90,10 +90,12 @@ UNIT_SUPPORT := $(filter-out $(ALL_UNIT_SOURCES),$(wildcard tests/unit/*.c))
 UNIT_SOURCES := $(if $(ROOMS),$(filter $(patsubst %.c,tests/unit/test_%.c,$(notdir $(LIB_SOURCES))),$(ALL_UNIT_SOURCES)),$(ALL_UNIT_SOURCES))
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 ASSETS := $(wildcard api/openapi.yaml server/assets/*)
+# The same description for programs, made from the one for people.
+MADE_ASSETS := $(if $(wildcard api/openapi.yaml),$(O)/made/openapi.json)
 DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js)
 
 object = $(patsubst %.c,$(O)/obj/%.o,$(1))
-ASSET_OBJECTS := $(ASSETS:%=$(O)/obj/assets/%.o)
+ASSET_OBJECTS := $(ASSETS:%=$(O)/obj/assets/%.o) $(MADE_ASSETS:%=$(O)/obj/assets/%.o)
 LIBRARY_OBJECTS := $(call object,$(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES)) \
     $(if $(ROOMS),,$(ASSET_OBJECTS))
 empty :=
@@ -135,6 +137,10 @@ asset_symbol = asset_$(shell printf '%s' '$(notdir $(1))' | tr -c 'A-Za-z0-9' _)
 define asset_text
 __asm__(".pushsection .rodata\n.balign 16\n.hidden $(2)\n.hidden $(2)_end\n.global $(2)\n.global $(2)_end\n$(2):\n.incbin \"$(1)\"\n$(2)_end:\n.byte 0\n.popsection\n");
 endef
+$(O)/made/openapi.json: api/openapi.yaml api/openapi_json.py
+	@mkdir -p $(@D)
+	$(call say,JSON,$@)$(PYTHON) -B api/openapi_json.py $< >$@
+
 $(ASSET_OBJECTS): $(O)/obj/assets/%.o: % Makefile
 	@mkdir -p $(@D)
 	$(call say,EMBED,$<)printf '%s\n' '$(call asset_text,$<,$(call asset_symbol,$<))' | \
@@ -280,7 +286,7 @@ analyze:
 # ---- what must be installed ----------------------------------------------------------------------
 
 PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
-    libseccomp-dev libarchive-dev libsystemd-dev libcmocka-dev python3 curl
+    libseccomp-dev libarchive-dev libsystemd-dev libcmocka-dev python3 python3-yaml curl
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck
 missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
     sed -n 's/^.i //p'),$(1))

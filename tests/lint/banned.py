@@ -48,8 +48,8 @@ BANNED = {
 OWNED = {
     "fork": [r"lib/box/init(_\w+)?\.c"],
     "vfork": [],
-    "getenv": [r"server/config\w*\.c", r"server/main\.c"],
-    "secure_getenv": [r"server/config\w*\.c", r"server/main\.c"],
+    "getenv": [r"server/places\.c"],
+    "secure_getenv": [r"server/places\.c"],
     "strtod": [r"lib/base/text\.c"],
     "strtol": [r"lib/base/text\.c"],
     "strtoul": [r"lib/base/text\.c"],
