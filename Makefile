@@ -197,7 +197,7 @@ run: deps-missing
 check: deps-missing
 	$(Q)$(MAKE) --no-print-directory tests
 	$(Q)$(RUN_TESTS) $(LINT_QUICK:%=--lint %) $(UNIT_PROGRAMS:%=--unit %) \
-	    $(FUZZ_PROGRAMS:%=--fuzz %) $(HTTP_FOLDERS:%=--http %)
+	    $(FUZZ_PROGRAMS:%=--fuzz %) $(if $(LINT_QUICK),--http tests/lint) $(HTTP_FOLDERS:%=--http %)
 
 check-unit: $(CHOSEN_UNIT)
 	$(Q)$(RUN_TESTS) $(CHOSEN_UNIT:%=--unit %)

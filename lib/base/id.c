@@ -36,26 +36,29 @@ void id_random(void *data, size_t size)
     }
 }
 
-/* One character, each equally likely: 252 = 7 * 36 is where the last whole turn ends. */
-static char random_character(void)
-{
-    static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-    unsigned char byte = 0;
-
-    do {
-        id_random(&byte, sizeof(byte));
-    } while (byte >= 252);
-    return alphabet[byte % 36];
-}
-
+/*
+ * Each character equally likely: a byte from 252 = 7 * 36 on, where the last whole turn ends, is not
+ * used. Bytes come 32 at a time, since each getrandom is a system call.
+ */
 char *id_make(const char *prefix, char out[static ID_SIZE])
 {
+    static const char alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    unsigned char bytes[32];
+    size_t next = sizeof(bytes);
     int used = snprintf(out, ID_SIZE, "%.*s_", LONGEST_PREFIX, prefix);
+    int end = used + RANDOM_CHARACTERS;
 
-    for (int i = 0; i < RANDOM_CHARACTERS; i++) {
-        out[used + i] = random_character();
+    while (used < end) {
+        if (next == sizeof(bytes)) {
+            id_random(bytes, sizeof(bytes));
+            next = 0;
+        }
+        if (bytes[next] < 252) {
+            out[used++] = alphabet[bytes[next] % 36];
+        }
+        next++;
     }
-    out[used + RANDOM_CHARACTERS] = '\0';
+    out[used] = '\0';
     return out;
 }
 

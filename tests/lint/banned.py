@@ -70,7 +70,7 @@ CLOSE_ON_EXEC = {
     "timerfd_create": "TFD_CLOEXEC", "memfd_create": "MFD_CLOEXEC",
     "inotify_init1": "IN_CLOEXEC", "fopen": '"[rwa][+bx]*[+bxe]*e', "fdopen": "",
 }
-MACRO = re.compile(r"^#define (\w+) (.*(?:\\\n.*)*)$", re.M)
+MACRO = re.compile(r"^#define (\w+) ((?:\\\n|.)*)", re.M)
 CALL = re.compile(r"(?<![\w.>])([a-z_][a-z0-9_]*)\s*\(")
 
 
