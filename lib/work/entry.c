@@ -54,18 +54,24 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ (hash >> 31);
 }
 
-void entry_from_stat(const struct stat *status, struct entry *ret_entry)
+uint64_t entry_stamp(const struct stat *status)
 {
     uint64_t hash = mix(0, status->st_ino);
 
     hash = mix(hash, (uint64_t)status->st_size);
     hash = mix(hash, (uint64_t)in_ns(&status->st_mtim));
-    hash = mix(hash, (uint64_t)in_ns(&status->st_ctim));
+    return mix(hash, (uint64_t)in_ns(&status->st_ctim));
+}
+
+void entry_from_stat(const struct stat *status, struct entry *ret_entry)
+{
+    uint64_t stamp = entry_stamp(status);
+
     *ret_entry = (struct entry){
         .type = entry_type_of(status->st_mode),
         .size = S_ISDIR(status->st_mode) ? 0 : (uint64_t)status->st_size,
         .mtime_ns = in_ns(&status->st_mtim),
         .mode = status->st_mode & 07777U,
     };
-    id_hex(&hash, sizeof(hash), ret_entry->etag);
+    id_hex(&stamp, sizeof(stamp), ret_entry->etag);
 }

@@ -36,9 +36,12 @@ const char *entry_type_text(enum entry_type type);
 enum entry_type entry_type_of(mode_t mode);
 
 /*
- * Fills all but unreadable (false). The etag is made of inode number, size, mtime and ctime: ctime
- * can't be set back by a program, so a rewrite that restores size and mtime is seen (stat(2)).
+ * A number that changes with every change of a file: made of inode number, size, mtime and ctime.
+ * A program can't set ctime (inode(7)), so a rewrite that restores size and mtime is seen too.
  */
+uint64_t entry_stamp(const struct stat *status);
+
+/* Fills all but unreadable (false). The etag is the stamp. */
 void entry_from_stat(const struct stat *status, struct entry *ret_entry);
 
 #endif
