@@ -37,8 +37,8 @@ void id_random(void *data, size_t size)
 }
 
 /*
- * Each character equally likely: a byte from 252 = 7 * 36 on, where the last whole turn ends, is not
- * used. Bytes come 32 at a time, since each getrandom is a system call.
+ * Each character equally likely: a byte from 252 = 7 * 36 on, where the last whole turn ends, is
+ * not used. Bytes come 32 at a time, since each getrandom is a system call.
  */
 char *id_make(const char *prefix, char out[static ID_SIZE])
 {
