@@ -32,7 +32,7 @@ enum api_body {
 
 enum api_scope {
     API_SCOPE_FULL, /* the user himself: socket peer or main token */
-    API_SCOPE_RUN,  /* may run, but not reach host paths, network, weaker limits, others' sessions */
+    API_SCOPE_RUN, /* may run, but not reach host paths, network, weaker limits, others' sessions */
 };
 
 struct api_header {
@@ -57,7 +57,7 @@ struct api_reply {
     int status;
     struct strv headers; /* name, value, name, value ... (Content-Type among them) */
     struct buf body;
-    int file;              /* -1, or a descriptor to send from instead of body (taken over) */
+    int file; /* -1, or a descriptor to send from instead of body (taken over) */
     uint64_t file_offset;
     uint64_t file_size;
     struct api_stream *stream; /* or a stream of unknown length (taken over) */
@@ -106,9 +106,9 @@ struct api *api_new(struct sandbox *sandbox, struct err *err);
 void api_free(struct api *api);
 
 /*
- * Finds the route of a method and raw path. NULL with ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED (ret_allow
- * then holds the Allow header's value), BAD_PATH or URI_TOO_LONG. HEAD matches GET routes; OPTIONS
- * matches every known path and is answered by api. Pure; event thread.
+ * Finds the route of a method and raw path. NULL with ROUTE_NOT_FOUND, METHOD_NOT_ALLOWED
+ * (ret_allow then holds the Allow header's value), BAD_PATH or URI_TOO_LONG. HEAD matches GET
+ * routes; OPTIONS matches every known path and is answered by api. Pure; event thread.
  */
 const struct api_route *api_route_find(const char *method, const char *target, char *ret_allow,
                                        size_t allow_size, struct err *err);
@@ -130,7 +130,8 @@ void api_call_cancel(struct api_call *call, enum cancel_reason reason);
 /*
  * Fills an initialised reply with problem+json of err (also used by the server for its own
  * refusals), with Retry-After and WWW-Authenticate where they belong. What the reply held before is
- * dropped. target may have a query, which is not shown; NULL: unknown. Allow is the server's to add.
+ * dropped. target may have a query, which is not shown; NULL: unknown. Allow is the server's to
+ * add.
  */
 void api_reply_problem(struct api_reply *reply, const struct err *err, const char *target,
                        const char *request_id);

@@ -11,6 +11,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/strv.h"
+#include "lib/cell/bundle.h" /* readers of a result need its form */
 #include "lib/sandbox/limits.h"
 
 enum run_kind { RUN_COMMAND, RUN_CODE };

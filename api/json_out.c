@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: write strict JSON.
+ * Owns: nothing; the buffer is the caller's.
+ * Threads: any (each writer belongs to one thread).
+ * May include: lib/base.
+ */
+#include "api/json_out.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+
+void json_out_init(struct json_out *json, struct buf *out)
+{
+    *json = (struct json_out){ .out = out };
+}
+
+bool json_out_failed(const struct json_out *json)
+{
+    return json->failed;
+}
+
+static void put(struct json_out *json, const char *data, size_t size)
+{
+    if (!json->failed && buf_append(json->out, data, size) < 0) {
+        json->failed = true;
+    }
+}
+
+static void begin_value(struct json_out *json)
+{
+    if (json->comma) {
+        put(json, ",", 1);
+    }
+    json->comma = true;
+}
+
+void json_out_open(struct json_out *json, char bracket)
+{
+    begin_value(json);
+    put(json, &bracket, 1);
+    json->comma = false;
+}
+
+void json_out_close(struct json_out *json, char bracket)
+{
+    put(json, &bracket, 1);
+    json->comma = true;
+}
+
+static bool must_escape(char c)
+{
+    return (unsigned char)c < 0x20 || c == '"' || c == '\\';
+}
+
+static void put_escape(struct json_out *json, char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: byte, letter */
+    char text[6] = { '\\', 'u', '0', '0', '0', '0' };
+
+    for (size_t i = 0; i + 1 < sizeof(shorts); i += 2) {
+        if (shorts[i] == c) {
+            text[1] = shorts[i + 1];
+            put(json, text, 2);
+            return;
+        }
+    }
+    text[4] = digits[(unsigned char)c >> 4];
+    text[5] = digits[(unsigned char)c & 15U];
+    put(json, text, sizeof(text));
+}
+
+/* Quotes text that is valid UTF-8. */
+static void put_quoted(struct json_out *json, const char *text, size_t size)
+{
+    size_t from = 0;
+
+    put(json, "\"", 1);
+    for (size_t at = 0; at < size; at++) {
+        if (must_escape(text[at])) {
+            put(json, text + from, at - from);
+            put_escape(json, text[at]);
+            from = at + 1;
+        }
+    }
+    put(json, text + from, size - from);
+    put(json, "\"", 1);
+}
+
+static void put_repaired(struct json_out *json, const char *data, size_t size)
+{
+    CLEANUP_BUF struct buf repaired = BUF_INIT(json->out->max);
+
+    if (text_utf8_valid(data, size)) {
+        put_quoted(json, data, size);
+    } else if (text_utf8_repair(&repaired, data, size) == 0) {
+        put_quoted(json, repaired.data, repaired.size);
+    } else {
+        json->failed = true;
+    }
+}
+
+void json_out_key(struct json_out *json, const char *name)
+{
+    json_out_key_bytes(json, name, strlen(name));
+}
+
+void json_out_key_bytes(struct json_out *json, const char *name, size_t size)
+{
+    begin_value(json);
+    put_repaired(json, name, size);
+    put(json, ":", 1);
+    json->comma = false;
+}
+
+void json_out_text(struct json_out *json, const void *data, size_t size)
+{
+    begin_value(json);
+    if (size > 0) {
+        put_repaired(json, data, size);
+    } else {
+        put(json, "\"\"", 2);
+    }
+}
+
+void json_out_string(struct json_out *json, const char *text)
+{
+    if (text == NULL) {
+        json_out_null(json);
+    } else {
+        json_out_text(json, text, strlen(text));
+    }
+}
+
+void json_out_base64(struct json_out *json, const void *data, size_t size)
+{
+    begin_value(json);
+    put(json, "\"", 1);
+    if (!json->failed && text_base64_encode(json->out, data, size) < 0) {
+        json->failed = true;
+    }
+    put(json, "\"", 1);
+}
+
+void json_out_bool(struct json_out *json, bool value)
+{
+    begin_value(json);
+    put(json, value ? "true" : "false", value ? 4 : 5);
+}
+
+void json_out_null(struct json_out *json)
+{
+    begin_value(json);
+    put(json, "null", 4);
+}
+
+void json_out_whole(struct json_out *json, int64_t value)
+{
+    begin_value(json);
+    if (!json->failed && buf_printf(json->out, "%lld", (long long)value) < 0) {
+        json->failed = true;
+    }
+}
+
+void json_out_count(struct json_out *json, uint64_t value)
+{
+    begin_value(json);
+    if (!json->failed && buf_printf(json->out, "%llu", (unsigned long long)value) < 0) {
+        json->failed = true;
+    }
+}
+
+void json_out_number(struct json_out *json, double value)
+{
+    if (!isfinite(value)) {
+        json_out_null(json);
+        return;
+    }
+    begin_value(json);
+    if (!json->failed && buf_printf(json->out, "%.15g", value) < 0) {
+        json->failed = true;
+    }
+}
+
+void json_out_ms(struct json_out *json, double value)
+{
+    if (value < 0) {
+        json_out_null(json);
+    } else {
+        json_out_number(json, round(value * 1000) / 1000);
+    }
+}
+
+void json_out_time(struct json_out *json, int64_t wall_ms)
+{
+    char text[CLOCK_TEXT_SIZE];
+
+    json_out_string(json, wall_ms == 0 ? NULL : clock_format_utc(wall_ms, text));
+}
+
+void json_out_raw(struct json_out *json, const char *text, size_t size)
+{
+    begin_value(json);
+    put(json, text, size);
+}

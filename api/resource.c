@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: replies and checks that handlers share.
+ * Owns: nothing.
+ * Threads: any.
+ * May include: lib/base, lib/sandbox.
+ */
+#include "api/resource.h"
+
+#include "api/decode.h"
+#include "api/header.h"
+
+void resource_fail(struct api_call *call, const struct err *err)
+{
+    api_reply_problem(&call->reply, err, call->target, call->request_id);
+    api_call_finish(call);
+}
+
+void resource_reply(struct api_call *call, int status, struct json_out *ret_json)
+{
+    call->reply.status = status;
+    api_reply_header(&call->reply, "Content-Type", "application/json");
+    api_reply_header(&call->reply, "Cache-Control", "no-store");
+    json_out_init(ret_json, &call->reply.body);
+}
+
+void resource_finish(struct api_call *call, const struct json_out *json)
+{
+    struct err err = ERR_INIT;
+
+    if (json_out_failed(json)) {
+        (void)err_set(&err, ERR_INTERNAL, 0, "the answer is larger than this server can send");
+        resource_fail(call, &err);
+        return;
+    }
+    api_call_finish(call);
+}
+
+int resource_accepts_json(const struct api_call *call, struct err *err)
+{
+    static const char *const offered[] = { "application/json", NULL };
+
+    if (header_accept(api_call_header(call, "Accept"), offered) < 0) {
+        return err_set(err, ERR_NOT_ACCEPTABLE, 0,
+                       "the Accept header leaves out application/json, which is all there is here");
+    }
+    return 0;
+}
+
+int resource_no_query(const struct api_call *call, struct err *err)
+{
+    static const char *const known[] = { NULL };
+    struct decode_query query;
+
+    return decode_query(call->query, known, &query, err);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: health, readiness, version, capabilities, statistics.
+ * Owns: nothing.
+ * Threads: the quick lane.
+ * May include: lib/base, lib/sandbox.
+ */
+#include "api/resource_meta.h"
+
+#include "api/resource.h"
+#include "lib/sandbox/sandbox.h"
+
+static void write_text(struct json_out *json, const char *name, const char *text)
+{
+    json_out_key(json, name);
+    json_out_string(json, text);
+}
+
+static void write_count(struct json_out *json, const char *name, uint64_t value)
+{
+    json_out_key(json, name);
+    json_out_count(json, value);
+}
+
+static void write_number(struct json_out *json, const char *name, double value)
+{
+    json_out_key(json, name);
+    json_out_number(json, value);
+}
+
+void resource_meta_health(struct api_call *call)
+{
+    struct json_out json;
+
+    resource_reply(call, 200, &json);
+    json_out_open(&json, '{');
+    write_text(&json, "status", "ok");
+    json_out_close(&json, '}');
+    resource_finish(call, &json);
+}
+
+void resource_meta_ready(struct api_call *call)
+{
+    struct err err = ERR_INIT;
+    struct json_out json;
+
+    if (sandbox_ready(call->api->sandbox, &err) < 0) {
+        resource_fail(call, &err);
+        return;
+    }
+    resource_reply(call, 200, &json);
+    json_out_open(&json, '{');
+    write_text(&json, "status", "ready");
+    json_out_close(&json, '}');
+    resource_finish(call, &json);
+}
+
+static void write_engines(struct json_out *json, const struct boxes_abilities *abilities)
+{
+    const char *version = abilities->engine_version;
+
+    json_out_key(json, "engines");
+    json_out_open(json, '[');
+    json_out_open(json, '{');
+    write_text(json, "name", abilities->engine);
+    write_text(json, "version", version == NULL || *version == '\0' ? NULL : version);
+    json_out_close(json, '}');
+    json_out_close(json, ']');
+}
+
+void resource_meta_version(struct api_call *call)
+{
+    struct boxes_abilities abilities;
+    struct json_out json;
+
+    sandbox_abilities(call->api->sandbox, &abilities);
+    resource_reply(call, 200, &json);
+    json_out_open(&json, '{');
+    write_text(&json, "name", "kernd");
+    write_text(&json, "version", KERND_VERSION);
+    write_text(&json, "api", "v1");
+    write_engines(&json, &abilities);
+    json_out_key(&json, "startedAt");
+    json_out_time(&json, call->api->started_wall_ms);
+    json_out_close(&json, '}');
+    resource_finish(call, &json);
+}
+
+/* ---- capabilities ---- */
+
+static void write_languages(struct json_out *json, struct sandbox *sandbox)
+{
+    json_out_key(json, "languages");
+    json_out_open(json, '[');
+    for (int i = 0; i < RUN_LANGUAGE_MAX; i++) {
+        const char *version = sandbox_language_version(sandbox, (enum run_language)i);
+
+        json_out_open(json, '{');
+        write_text(json, "name", run_language_text((enum run_language)i));
+        json_out_key(json, "available");
+        json_out_bool(json, version != NULL);
+        write_text(json, "version", version);
+        json_out_close(json, '}');
+    }
+    json_out_close(json, ']');
+}
+
+/* A value of 0 is no cap. */
+static void write_limits(struct json_out *json, const char *name, const struct limits *limits)
+{
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {
+        { "timeoutS", limits->timeout_s },
+        { "memoryMb", (double)limits->memory_mb },
+        { "cpus", limits->cpus },
+        { "pids", (double)limits->pids },
+        { "diskMb", (double)limits->disk_mb },
+        { "maxOutputBytes", (double)limits->max_output_bytes },
+    };
+
+    json_out_key(json, name);
+    json_out_open(json, '{');
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].value > 0) {
+            write_number(json, rows[i].name, rows[i].value);
+        } else {
+            write_text(json, rows[i].name, NULL);
+        }
+    }
+    json_out_close(json, '}');
+}
+
+static void write_walls(struct json_out *json, const struct boxes_abilities *abilities)
+{
+    json_out_key(json, "enforcement");
+    json_out_open(json, '{');
+    write_text(json, "memory", abilities->memory);
+    write_text(json, "pids", abilities->pids);
+    write_text(json, "cpu", abilities->cpu);
+    write_text(json, "disk", abilities->disk);
+    json_out_close(json, '}');
+    json_out_key(json, "seccomp");
+    json_out_bool(json, abilities->seccomp);
+    json_out_key(json, "landlockAbi");
+    if (abilities->landlock_abi > 0) {
+        json_out_whole(json, abilities->landlock_abi);
+    } else {
+        json_out_null(json);
+    }
+}
+
+static void write_list(struct json_out *json, const char *name, const char *const *items)
+{
+    json_out_key(json, name);
+    json_out_open(json, '[');
+    for (; *items != NULL; items++) {
+        json_out_string(json, *items);
+    }
+    json_out_close(json, ']');
+}
+
+void resource_meta_capabilities(struct api_call *call)
+{
+    static const char *const networks[] = { "none", "host", NULL };
+    static const char *const features[] = { "run",        "runCode",    "richResults",  "files",
+                                            "fetchFiles", "trackFiles", "base64Output", NULL };
+    struct sandbox *sandbox = call->api->sandbox;
+    struct boxes_abilities abilities;
+    struct json_out json;
+
+    sandbox_abilities(sandbox, &abilities);
+    resource_reply(call, 200, &json);
+    json_out_open(&json, '{');
+    write_engines(&json, &abilities);
+    write_languages(&json, sandbox);
+    write_walls(&json, &abilities);
+    write_list(&json, "networkModes", networks);
+    write_limits(&json, "defaults", sandbox_defaults(sandbox));
+    write_limits(&json, "maxima", sandbox_maxima(sandbox));
+    write_list(&json, "features", features);
+    json_out_close(&json, '}');
+    resource_finish(call, &json);
+}
+
+/* ---- statistics ---- */
+
+void resource_meta_stats(struct api_call *call)
+{
+    struct sandbox_stats stats;
+    struct json_out json;
+
+    sandbox_stats(call->api->sandbox, &stats);
+    resource_reply(call, 200, &json);
+    json_out_open(&json, '{');
+    write_count(&json, "boxes", stats.boxes);
+    write_count(&json, "running", stats.running);
+    write_count(&json, "queued", stats.queued);
+    write_count(&json, "queueMax", stats.queue_max);
+    write_count(&json, "runThreads", stats.run_threads);
+    write_count(&json, "executionsTotal", stats.executions_total);
+    json_out_close(&json, '}');
+    resource_finish(call, &json);
+}

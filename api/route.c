@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: the table of routes, and finding the right row.
+ * Owns: the table.
+ * Threads: any (pure functions).
+ * May include: lib/base.
+ */
+#include "api/route.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/resource_meta.h"
+#include "api/resource_run.h"
+#include "api/resource_spec.h"
+#include "lib/base/text.h"
+
+static void answer_options(struct api_call *call);
+
+/* clang-format off */
+static const struct api_route routes[] = {
+    { "GET", "/healthz", resource_meta_health, API_BODY_NONE, true },
+    { "GET", "/readyz", resource_meta_ready, API_BODY_NONE, false },
+    { "GET", "/openapi.json", resource_spec_json, API_BODY_NONE, false },
+    { "GET", "/openapi.yaml", resource_spec_yaml, API_BODY_NONE, false },
+    { "GET", "/v1/version", resource_meta_version, API_BODY_NONE, false },
+    { "GET", "/v1/capabilities", resource_meta_capabilities, API_BODY_NONE, false },
+    { "GET", "/v1/stats", resource_meta_stats, API_BODY_NONE, false },
+    { "POST", "/v1/run", resource_run_command, API_BODY_JSON, false },
+    { "POST", "/v1/runCode", resource_run_code, API_BODY_JSON, false },
+};
+/* clang-format on */
+
+#define ROUTE_COUNT (sizeof(routes) / sizeof(routes[0]))
+
+/* Serves OPTIONS of every path that has a row. */
+static const struct api_route options_route = { "OPTIONS", "*", answer_options, API_BODY_NONE,
+                                                false };
+
+/* ---- patterns ---- */
+
+/* Walks a pattern's segments. NULL behind the last one. */
+static const char *next_segment(const char *pattern, size_t *ret_size)
+{
+    if (*pattern != '/' || pattern[1] == '\0') {
+        return NULL;
+    }
+    *ret_size = strcspn(pattern + 1, "/");
+    return pattern + 1;
+}
+
+static bool is_parameter(const char *segment)
+{
+    return *segment == '{';
+}
+
+static bool takes_rest(const char *segment, size_t size)
+{
+    return is_parameter(segment) && size > 5 && memcmp(segment + size - 4, "...}", 4) == 0;
+}
+
+bool route_matches(const char *pattern, const struct decode_path *path)
+{
+    size_t size = 0;
+    size_t at = 0;
+    const char *segment = NULL;
+
+    while ((segment = next_segment(pattern, &size)) != NULL) {
+        const struct decode_segment *given = &path->segments[at];
+
+        if (at >= path->count || at >= DECODE_SEGMENTS_MAX) {
+            return false;
+        }
+        if (takes_rest(segment, size)) {
+            return true;
+        }
+        if (is_parameter(segment)
+                ? !given->plain
+                : given->size != size || memcmp(given->text, segment, size) != 0) {
+            return false;
+        }
+        pattern = segment + size;
+        at++;
+    }
+    return at == path->count;
+}
+
+const char *route_parameter(const char *pattern, const char *name, const struct decode_path *path,
+                            size_t *ret_size)
+{
+    size_t name_size = strlen(name);
+    size_t size = 0;
+    const char *segment = NULL;
+
+    for (size_t at = 0; (segment = next_segment(pattern, &size)) != NULL; at++) {
+        bool rest = takes_rest(segment, size);
+
+        if (is_parameter(segment) && size == name_size + (rest ? 5 : 2) &&
+            memcmp(segment + 1, name, name_size) == 0) {
+            const struct decode_segment *given = &path->segments[at];
+
+            *ret_size = rest ? path->size - (size_t)(given->text - path->text) : given->size;
+            return given->text;
+        }
+        pattern = segment + size;
+    }
+    return NULL;
+}
+
+/* ---- the table ---- */
+
+/* "GET, HEAD, OPTIONS" of the rows that match. False when there are none. */
+static bool list_methods(const struct decode_path *path, char *ret_allow, size_t allow_size)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        const char *method = routes[i].method;
+
+        if (route_matches(routes[i].pattern, path) && used < allow_size) {
+            used += (size_t)snprintf(ret_allow + used, allow_size - used, "%s%s", method,
+                                     text_equal(method, "GET") ? ", HEAD, " : ", ");
+        }
+    }
+    if (used > 0 && used < allow_size) {
+        (void)snprintf(ret_allow + used, allow_size - used, "OPTIONS");
+    }
+    return used > 0;
+}
+
+static const struct api_route *find_row(const char *method, const struct decode_path *path)
+{
+    const char *wanted = text_equal(method, "HEAD") ? "GET" : method;
+
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (text_equal(routes[i].method, wanted) && route_matches(routes[i].pattern, path)) {
+            return &routes[i];
+        }
+    }
+    return NULL;
+}
+
+const struct api_route *route_find(const char *method, const char *target, char *ret_allow,
+                                   size_t allow_size, struct err *err)
+{
+    struct decode_path path;
+    const struct api_route *row = NULL;
+
+    if (decode_path(target, &path, err) < 0) {
+        return NULL;
+    }
+    row = find_row(method, &path);
+    if (row != NULL) {
+        return row;
+    }
+    if (!list_methods(&path, ret_allow, allow_size)) {
+        (void)err_set(err, ERR_ROUTE_NOT_FOUND, 0, "this server has no such path");
+        return NULL;
+    }
+    if (text_equal(method, "OPTIONS")) {
+        return &options_route;
+    }
+    (void)err_set(err, ERR_METHOD_NOT_ALLOWED, 0, "this path has no method %.16s", method);
+    (void)err_remedy(err, "use one of: %.200s", ret_allow);
+    return NULL;
+}
+
+static void answer_options(struct api_call *call)
+{
+    char allow[128] = "";
+    struct decode_path path;
+
+    if (decode_path(call->target, &path, NULL) == 0) {
+        (void)list_methods(&path, allow, sizeof(allow));
+    }
+    call->reply.status = 204;
+    api_reply_header(&call->reply, "Allow", allow);
+    api_call_finish(call);
+}

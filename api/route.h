@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * route: which handler serves a method and a path. Pure; any thread.
+ *
+ * A pattern is made of literal segments, "{name}" for one segment that is fit for an id, and, as
+ * the last one, "{name...}" for one or more segments of any bytes (a file's path). The first row
+ * whose pattern matches wins.
+ */
+#ifndef KERND_API_ROUTE_H
+#define KERND_API_ROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "api/api.h"
+#include "api/decode.h"
+
+struct api_route {
+    const char *method;
+    const char *pattern;
+    void (*handler)(struct api_call *call);
+    enum api_body body;
+    bool open; /* needs no token */
+};
+
+#define ROUTE_JSON_MAX ((size_t)16 << 20)
+#define ROUTE_IGNORED_MAX ((size_t)64 << 10) /* of a body that nobody reads */
+
+/* See api_route_find. */
+const struct api_route *route_find(const char *method, const char *target, char *ret_allow,
+                                   size_t allow_size, struct err *err);
+
+bool route_matches(const char *pattern, const struct decode_path *path);
+
+/*
+ * What stands at "{name}" or "{name...}" of the pattern in a path that matches it: into the path,
+ * not ended by a NUL for "{name}". NULL when the pattern has no such parameter.
+ */
+const char *route_parameter(const char *pattern, const char *name, const struct decode_path *path,
+                            size_t *ret_size);
+
+#endif

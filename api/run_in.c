@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: the tables of the fields of run and runCode.
+ * Owns: nothing.
+ * Threads: any (pure functions).
+ * May include: lib/base, lib/sandbox, json-c.
+ */
+#include "api/run_in.h"
+
+#include <string.h>
+
+#include "api/content_in.h"
+#include "api/field.h"
+#include "api/json_in.h"
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/text.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What a double holds exactly; the server's maxima are far below. */
+#define LARGEST_WHOLE 9007199254740991.0
+
+/* ---- command ---- */
+
+static int read_argument(struct strv *command, struct json_object *item, const char *pointer,
+                         struct err *err)
+{
+    const char *text = json_object_get_string(item);
+
+    if (!json_object_is_type(item, json_type_string)) {
+        return field_wrong_type(pointer, "a string", item, err);
+    }
+    if (content_in_has_nul(item)) {
+        return err_field(err, ERR_BAD_JSON, pointer, "%s holds a NUL character", pointer);
+    }
+    if (strlen(text) > RUN_IN_ARGUMENT_MAX) {
+        (void)err_field(err, ERR_BAD_VALUE, pointer, "%s is above %d bytes", pointer,
+                        RUN_IN_ARGUMENT_MAX);
+        return err_remedy(err, "send it as a file (\"files\") or through \"stdin\"");
+    }
+    strv_add(command, text);
+    return 0;
+}
+
+static int read_command(void *target, struct json_object *value, const char *pointer,
+                        struct err *err)
+{
+    struct run_request *request = target;
+    char item[FIELD_POINTER_SIZE];
+
+    if (!json_object_is_type(value, json_type_array)) {
+        (void)field_wrong_type(pointer, "an array of strings", value, err);
+        return json_object_is_type(value, json_type_string)
+                   ? err_remedy(err, "for a shell line send [\"sh\", \"-c\", \"...\"]")
+                   : -1;
+    }
+    for (size_t i = 0; i < json_object_array_length(value); i++) {
+        if (read_argument(&request->command, json_object_array_get_idx(value, i),
+                          field_pointer_index(item, pointer, i), err) < 0) {
+            return -1;
+        }
+    }
+    if (request->command.count == 0 || request->command.items[0][0] == '\0') {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s names no program", pointer);
+    }
+    return 0;
+}
+
+/* ---- code ---- */
+
+static int read_code(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    struct run_request *request = target;
+
+    if (!json_object_is_type(value, json_type_string)) {
+        return field_wrong_type(pointer, "a string", value, err);
+    }
+    if (content_in_has_nul(value)) {
+        return err_field(err, ERR_BAD_JSON, pointer, "%s holds a NUL character", pointer);
+    }
+    request->code_size = (size_t)json_object_get_string_len(value);
+    request->code = alloc_copy(json_object_get_string(value), request->code_size);
+    return 0;
+}
+
+static const char *const languages[] = { "python", "bash", "node", NULL };
+
+static void choose_language(void *target, size_t index)
+{
+    (void)run_language_parse(languages[index], &((struct run_request *)target)->language);
+}
+
+/* ---- input and environment ---- */
+
+static int read_stdin(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    struct run_request *request = target;
+
+    return content_in_read(value, pointer, &request->stdin_data, &request->stdin_size, err);
+}
+
+static bool env_name_ok(const char *name)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+    return *name != '\0' && strchr(letters, *name) != NULL && name[strspn(name, all)] == '\0';
+}
+
+/* Messages never hold the value: it may be a secret. */
+static int read_variable(struct strv *env, const char *name, struct json_object *value,
+                         struct err *err)
+{
+    char pointer[FIELD_POINTER_SIZE];
+
+    (void)field_pointer(pointer, "/env", name);
+    if (!env_name_ok(name)) {
+        return err_field(err, ERR_BAD_VALUE, pointer,
+                         "the name of %s must be letters, digits and _, and not start with a digit",
+                         pointer);
+    }
+    if (text_starts_with(name, "KERND_")) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "names that start with KERND_ are reserved");
+    }
+    if (!json_object_is_type(value, json_type_string)) {
+        return field_wrong_type(pointer, "a string", value, err);
+    }
+    if (content_in_has_nul(value)) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s holds a NUL character", pointer);
+    }
+    /* With its name it is one string to Linux, and as long as an argument may be. */
+    if (strlen(name) + 1 + (size_t)json_object_get_string_len(value) > RUN_IN_ARGUMENT_MAX) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s is above %d bytes", pointer,
+                         RUN_IN_ARGUMENT_MAX);
+    }
+    strv_addf(env, "%s=%s", name, json_object_get_string(value));
+    return 0;
+}
+
+static int read_env(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    struct run_request *request = target;
+
+    if (!json_object_is_type(value, json_type_object)) {
+        return field_wrong_type(pointer, "an object of strings", value, err);
+    }
+    json_object_object_foreach (value, name, item) {
+        if (read_variable(&request->env, name, item, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int read_cwd(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    struct run_request *request = target;
+    CLEANUP_FREE char *path = NULL;
+
+    if (content_in_path(value, pointer, &path, err) < 0) {
+        return -1;
+    }
+    request->cwd = *path == '/' ? CLEANUP_TAKE(path) : alloc_printf("/workspace/%s", path);
+    return 0;
+}
+
+/* ---- files ---- */
+
+static int read_file(struct run_file *file, const char *name, struct json_object *value,
+                     struct err *err)
+{
+    char pointer[FIELD_POINTER_SIZE];
+
+    (void)field_pointer(pointer, "/files", name);
+    if (*name == '\0') {
+        return err_field(err, ERR_BAD_PATH, pointer, "a file needs a name");
+    }
+    file->path = alloc_text(name);
+    return content_in_read(value, pointer, &file->data, &file->size, err);
+}
+
+static int read_files(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    struct run_request *request = target;
+
+    if (!json_object_is_type(value, json_type_object)) {
+        return field_wrong_type(pointer, "an object from path to content", value, err);
+    }
+    request->files = alloc_zero((size_t)json_object_object_length(value), sizeof(*request->files));
+    json_object_object_foreach (value, name, item) {
+        if (read_file(&request->files[request->file_count++], name, item, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int read_fetch(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    struct run_request *request = target;
+    char item[FIELD_POINTER_SIZE];
+
+    if (!json_object_is_type(value, json_type_array)) {
+        return field_wrong_type(pointer, "an array of paths", value, err);
+    }
+    for (size_t i = 0; i < json_object_array_length(value); i++) {
+        CLEANUP_FREE char *path = NULL;
+
+        if (content_in_path(json_object_array_get_idx(value, i),
+                            field_pointer_index(item, pointer, i), &path, err) < 0) {
+            return -1;
+        }
+        strv_add(&request->fetch, path);
+    }
+    return 0;
+}
+
+/* ---- presentation ---- */
+
+static const char *const encodings[] = { "utf-8", "base64", NULL };
+
+static void choose_encoding(void *target, size_t index)
+{
+    ((struct run_request *)target)->stdout_base64 = index == 1;
+}
+
+/* ---- the tables ---- */
+
+#define AT(member) .offset = offsetof(struct run_request, member)
+
+static const struct field limit_fields[] = {
+    { .name = "timeoutS", .type = FIELD_NUMBER, AT(limits.timeout_s), .min = 0.001, .max = 1e9 },
+    { .name = "memoryMb",
+      .type = FIELD_WHOLE,
+      AT(limits.memory_mb),
+      .min = 4,
+      .max = LARGEST_WHOLE },
+    { .name = "cpus", .type = FIELD_NUMBER, AT(limits.cpus), .min = 0.01, .max = 1e6 },
+    { .name = "pids", .type = FIELD_WHOLE, AT(limits.pids), .min = 1, .max = LARGEST_WHOLE },
+    { .name = "diskMb", .type = FIELD_WHOLE, AT(limits.disk_mb), .min = 1, .max = LARGEST_WHOLE },
+    { .name = "maxOutputBytes",
+      .type = FIELD_WHOLE,
+      AT(limits.max_output_bytes),
+      .min = 1,
+      .max = LARGEST_WHOLE },
+};
+static const struct field_table limit_table = { limit_fields, COUNT_OF(limit_fields), NULL };
+
+static const struct field call_fields[] = {
+    { .name = "stdin", .type = FIELD_OTHER, .read = read_stdin },
+    { .name = "env", .type = FIELD_OTHER, .read = read_env },
+    { .name = "cwd", .type = FIELD_OTHER, .read = read_cwd },
+    { .name = "files", .type = FIELD_OTHER, .read = read_files },
+    { .name = "fetchFiles", .type = FIELD_OTHER, .read = read_fetch },
+    { .name = "network", .type = FIELD_BOOL, AT(network) },
+    { .name = "trackFiles", .type = FIELD_BOOL, AT(track_files) },
+    { .name = "stdoutEncoding",
+      .type = FIELD_CHOICE,
+      .choices = encodings,
+      .choose = choose_encoding },
+};
+static const struct field_table call_table = { call_fields, COUNT_OF(call_fields), &limit_table };
+
+static const struct field command_fields[] = {
+    { .name = "command", .type = FIELD_OTHER, .required = true, .read = read_command },
+};
+static const struct field_table command_table = { command_fields, COUNT_OF(command_fields),
+                                                  &call_table };
+
+static const struct field code_fields[] = {
+    { .name = "code", .type = FIELD_OTHER, .required = true, .read = read_code },
+    { .name = "language", .type = FIELD_CHOICE, .choices = languages, .choose = choose_language },
+};
+static const struct field_table code_table = { code_fields, COUNT_OF(code_fields), &call_table };
+
+static size_t bytes_of(const struct strv *texts)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < texts->count; i++) {
+        bytes += strlen(texts->items[i]) + 1 + sizeof(char *);
+    }
+    return bytes;
+}
+
+static int read_body(struct run_request *request, const char *body, size_t size, struct err *err)
+{
+    CLEANUP_JSON struct json_object *object = json_in_parse(body, size, err);
+    const struct field_table *table = request->kind == RUN_COMMAND ? &command_table : &code_table;
+
+    if (object == NULL || field_read(table, object, request, err) < 0) {
+        return -1;
+    }
+    if (bytes_of(&request->command) + bytes_of(&request->env) > RUN_IN_ARGUMENTS_MAX) {
+        (void)err_field(
+            err, ERR_BAD_VALUE, request->command.count > request->env.count ? "/command" : "/env",
+            "arguments and environment together are above %zu bytes", RUN_IN_ARGUMENTS_MAX);
+        return err_remedy(err, "send large inputs as files (\"files\") or through \"stdin\"");
+    }
+    return 0;
+}
+
+struct run_request *run_in_decode(enum run_kind kind, const char *body, size_t size,
+                                  const struct limits *defaults, struct err *err)
+{
+    struct run_request *request = run_request_new();
+
+    request->kind = kind;
+    request->limits = *defaults;
+    if (read_body(request, body, size, err) < 0) {
+        run_request_free(request);
+        return NULL;
+    }
+    return request;
+}
