@@ -7,10 +7,8 @@
  */
 #include "lib/sandbox/language.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "lib/base/clock.h"
 #include "lib/box/box.h"
@@ -34,8 +32,8 @@ void language_parse_version(const char *printed, char *out, size_t size)
     (void)snprintf(out, size, "%.*s", (int)length, printed + start);
 }
 
-void language_probe(struct boxes *boxes, const char *workspace, enum run_language language,
-                    char *out, size_t size)
+int language_probe(struct boxes *boxes, const char *workspace, enum run_language language,
+                   char *out, size_t size)
 {
     CLEANUP_STRV struct strv argv = { 0 };
     CLEANUP_BUF struct buf printed = BUF_INIT(PROBE_OUTPUT);
@@ -53,7 +51,7 @@ void language_probe(struct boxes *boxes, const char *workspace, enum run_languag
     out[0] = '\0';
     strv_add_all(&argv, interpreters[language], "--version", NULL);
     if (box_start(boxes, &spec, io.deadline, NULL, &box, NULL) < 0) {
-        return;
+        return -1;
     }
     if (box_begin(box, &program, NULL) == 0) {
         (void)box_pump(box, &io);
@@ -62,4 +60,5 @@ void language_probe(struct boxes *boxes, const char *workspace, enum run_languag
     if (outcome.started && outcome.has_status && outcome.wait_status == 0 && printed.size > 0) {
         language_parse_version(printed.data, out, size);
     }
+    return 0;
 }

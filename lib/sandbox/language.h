@@ -12,11 +12,12 @@
 struct boxes;
 
 /*
- * Runs "<interpreter> --version" in a box over the given (empty) directory and writes the version's
- * number ("3.11.2") to out, "" when there is no such interpreter. Takes a box's time; blocks.
+ * Runs "<interpreter> --version" in a box over the given directory and writes the version's number
+ * ("3.11.2") to out, "" when there is no such interpreter. Takes a box's time; blocks. 0, or -1
+ * when no box could be had: ask again later.
  */
-void language_probe(struct boxes *boxes, const char *workspace, enum run_language language,
-                    char *out, size_t size);
+int language_probe(struct boxes *boxes, const char *workspace, enum run_language language,
+                   char *out, size_t size);
 
 /* The version number in what an interpreter printed: first digit up to a blank or "(". Pure. */
 void language_parse_version(const char *printed, char *out, size_t size);

@@ -11,11 +11,11 @@
 #include "lib/base/err.h"
 
 struct limits {
-    double timeout_s;         /* always on */
-    uint64_t memory_mb;       /* MiB, 0: no cap */
-    double cpus;              /* 0: no cap */
-    uint64_t pids;            /* 0: no cap */
-    uint64_t disk_mb;         /* MiB of workspace, 0: no cap */
+    double timeout_s;          /* always on */
+    uint64_t memory_mb;        /* MiB, 0: no cap */
+    double cpus;               /* 0: no cap */
+    uint64_t pids;             /* 0: no cap */
+    uint64_t disk_mb;          /* MiB of workspace, 0: no cap */
     uint64_t max_output_bytes; /* per stream */
 };
 

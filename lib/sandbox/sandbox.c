@@ -8,19 +8,22 @@
 #include "lib/sandbox/sandbox.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "lib/base/fd.h"
 #include "lib/sandbox/call.h"
 #include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/language.h"
+#include "lib/sandbox/place.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/work/workspace.h"
 
 #define DEFAULT_QUEUE_MAX 256
 #define THREADS_MIN 16
@@ -66,24 +69,7 @@ static void limits_fill(struct limits *limits, const struct limits *wanted)
         wanted->max_output_bytes > 0 ? wanted->max_output_bytes : limits->max_output_bytes;
 }
 
-static int open_workspaces(struct sandbox *sandbox, const char *state_dir, struct err *err)
-{
-    sandbox->workspaces_path = alloc_printf("%s/workspaces", state_dir);
-    if (mkdir(sandbox->workspaces_path, 0700) < 0 && errno != EEXIST) {
-        return err_set(err, ERR_IO, errno, "cannot make the workspaces directory: %s",
-                       err_errno_text(errno));
-    }
-    sandbox->workspaces =
-        open(sandbox->workspaces_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (sandbox->workspaces < 0) {
-        return err_set(err, ERR_IO, errno, "cannot open the workspaces directory: %s",
-                       err_errno_text(errno));
-    }
-    return 0;
-}
-
-int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandbox,
-                 struct err *err)
+int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandbox, struct err *err)
 {
     struct sandbox *sandbox = alloc_zero(1, sizeof(*sandbox));
     size_t threads = config->run_threads > 0 ? config->run_threads : default_threads();
@@ -96,7 +82,8 @@ int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandb
     limits_fill(&sandbox->maxima, &config->maxima);
     limits_defaults(&sandbox->defaults);
     limits_fill(&sandbox->defaults, &config->defaults);
-    if (open_workspaces(sandbox, config->state_dir, err) < 0) {
+    sandbox->workspaces_path = alloc_printf("%s/workspaces", config->state_dir);
+    if (workspace_open_parent(sandbox->workspaces_path, &sandbox->workspaces, err) < 0) {
         goto fail;
     }
     call_sweep(sandbox);
@@ -224,6 +211,37 @@ void sandbox_abilities(struct sandbox *sandbox, struct boxes_abilities *ret_abil
     boxes_abilities(sandbox->boxes, ret_abilities);
 }
 
+/* Two threads may probe at once; the first to come back is kept, so a told text never changes. */
+static void probe_language(struct sandbox *sandbox, enum run_language language)
+{
+    char version[SANDBOX_VERSION_SIZE];
+    CLEANUP_FREE char *path = alloc_printf("%s/%s", sandbox->workspaces_path, WORKSPACE_TRASH);
+
+    if (language_probe(sandbox->boxes, path, language, version, sizeof(version)) < 0) {
+        return;
+    }
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (!sandbox->language_known[language]) {
+        memcpy(sandbox->language_version[language], version, sizeof(version));
+        sandbox->language_known[language] = true;
+    }
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+const char *sandbox_language_version(struct sandbox *sandbox, enum run_language language)
+{
+    const char *version = sandbox->language_version[language];
+    bool known;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    known = sandbox->language_known[language];
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (!known) {
+        probe_language(sandbox, language);
+    }
+    return version[0] == '\0' ? NULL : version;
+}
+
 static void live_add(struct sandbox *sandbox, struct execution *execution)
 {
     (void)pthread_mutex_lock(&sandbox->lock);
@@ -278,7 +296,7 @@ struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *re
     struct execution *execution;
 
     if (limits_check(&request->limits, &sandbox->maxima, err) < 0 ||
-        check_space(sandbox, err) < 0) {
+        place_check(request, err) < 0 || check_space(sandbox, err) < 0) {
         run_request_free(request);
         return NULL;
     }

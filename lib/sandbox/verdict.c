@@ -7,8 +7,8 @@
  */
 #include "lib/sandbox/verdict.h"
 
-#include <stdio.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 
 #define SIGNAL_EXIT_BASE 128
@@ -27,7 +27,8 @@ static void set_exit(const struct box_outcome *outcome, struct run_result *resul
     result->exit_code = WEXITSTATUS(outcome->wait_status);
 }
 
-/* A program that kernd killed without a report of its own left no status: say what was done to it. */
+/* A program that kernd killed without a report of its own left no status: say what was done to it.
+ */
 static void set_killed_exit(struct run_result *result)
 {
     if (!result->has_exit_code) {

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call: one execution in one fresh box.
+ * Owns: the box and the workspace of the call while it runs.
+ * Threads: one run thread a call.
+ * May include: all of lib.
+ */
+#include "lib/sandbox/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+#include "lib/box/box.h"
+#include "lib/cell/cell.h"
+#include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/place.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/verdict.h"
+#include "lib/work/workspace.h"
+
+/* A launcher that takes longer than this is broken; the caller's own deadline starts after it. */
+#define LAUNCH_S 15
+#define MIB (UINT64_C(1) << 20)
+#define FRESH_PREFIX "call-"
+
+/* What one call needs while it runs. */
+struct call {
+    struct execution *execution;
+    const struct run_request *request;
+    struct run_result *result;
+    struct place place;
+    struct box *box;
+    struct box_io io;
+    struct cell_results cells;
+    int64_t taken_ns; /* a run thread took it */
+};
+
+static void fill_spec(const struct call *call, struct box_mount *mounts, struct box_spec *spec)
+{
+    const struct run_request *request = call->request;
+
+    for (size_t i = 0; i < request->mount_count; i++) {
+        mounts[i] = (struct box_mount){ .source = request->mounts[i].source,
+                                        .target = request->mounts[i].target,
+                                        .writable = request->mounts[i].writable };
+    }
+    *spec = (struct box_spec){
+        .workspace = call->place.path,
+        .mounts = mounts,
+        .mount_count = request->mount_count,
+        .limits = { .memory_bytes = request->limits.memory_mb * MIB,
+                    .pids = (uint32_t)request->limits.pids,
+                    .cpus = request->limits.cpus,
+                    .disk_bytes = request->limits.disk_mb * MIB },
+        .network = request->network,
+        .driver =
+            request->kind == RUN_CODE && cell_needs_driver((enum cell_language)request->language),
+    };
+}
+
+static int launch(struct call *call, struct err *err)
+{
+    CLEANUP_FREE struct box_mount *mounts =
+        alloc_zero(call->request->mount_count + 1, sizeof(*mounts));
+    struct box_spec spec;
+
+    fill_spec(call, mounts, &spec);
+    return box_start(call->execution->sandbox->boxes, &spec, clock_deadline_after_s(LAUNCH_S),
+                     &call->execution->cancel, &call->box, err);
+}
+
+static void prepare_io(struct call *call)
+{
+    const struct run_request *request = call->request;
+    size_t max_output = (size_t)request->limits.max_output_bytes;
+
+    call->result->stdout_data.max = max_output;
+    call->result->stderr_data.max = max_output;
+    call->io = (struct box_io){
+        .stdin_data = request->stdin_data,
+        .stdin_size = request->stdin_size,
+        .max_output = max_output,
+        .capture_stdout = &call->result->stdout_data,
+        .capture_stderr = &call->result->stderr_data,
+        .deadline = clock_deadline_after_s(request->limits.timeout_s),
+        .cancel = &call->execution->cancel,
+        .peer_fd = -1,
+    };
+}
+
+static int run_program(struct call *call, enum box_stop *ret_stop, struct err *err)
+{
+    const struct run_request *request = call->request;
+
+    prepare_io(call);
+    if (request->kind == RUN_COMMAND) {
+        struct box_program program = { .argv = &request->command,
+                                       .env = &request->env,
+                                       .cwd = request->cwd };
+
+        if (box_begin(call->box, &program, err) < 0) {
+            return -1;
+        }
+        *ret_stop = box_pump(call->box, &call->io);
+        return 0;
+    }
+    return cell_run_once(call->box,
+                         &(struct cell_code){ .language = (enum cell_language)request->language,
+                                              .code = request->code,
+                                              .code_size = request->code_size,
+                                              .env = &request->env,
+                                              .cwd = request->cwd },
+                         &call->io, &call->cells, ret_stop, err);
+}
+
+static void take_usage(struct call *call, const struct box_outcome *outcome)
+{
+    struct run_usage *usage = &call->result->usage;
+
+    usage->queue_ms = clock_ms_between(call->execution->queued_ns, call->taken_ns);
+    if (outcome->started_ns > 0) {
+        usage->start_ms = clock_ms_between(call->taken_ns, outcome->started_ns);
+        usage->wall_ms = clock_ms_between(outcome->started_ns, outcome->ended_ns);
+        call->result->started_wall_ms =
+            clock_wall_ms() - (clock_mono_ns() - outcome->started_ns) / CLOCK_NS_PER_MS;
+    }
+    usage->cpu_user_ms = outcome->cpu_user_us < 0 ? -1 : (double)outcome->cpu_user_us / 1000;
+    usage->cpu_system_ms = outcome->cpu_system_us < 0 ? -1 : (double)outcome->cpu_system_us / 1000;
+    usage->peak_memory_bytes = outcome->peak_memory_bytes;
+    usage->peak_pids = outcome->peak_pids;
+}
+
+static void take_results(struct call *call)
+{
+    call->result->results = call->cells.items;
+    call->result->result_count = call->cells.count;
+    call->result->results_truncated = call->cells.truncated;
+    call->cells = (struct cell_results){ 0 };
+    call->result->truncated_stdout = call->io.truncated_stdout;
+    call->result->truncated_stderr = call->io.truncated_stderr;
+}
+
+static void finish_box(struct call *call, enum box_stop stop)
+{
+    const struct run_request *request = call->request;
+    struct box_enforced enforced;
+    struct box_outcome outcome;
+
+    box_enforced(call->box, &enforced);
+    call->result->enforced = (struct run_enforced){
+        .memory = enforced.memory, .pids = enforced.pids, .cpu = enforced.cpu, .disk = enforced.disk
+    };
+    box_end(call->box, &call->io, &outcome);
+    call->box = NULL;
+    verdict_apply(&(struct verdict_input){ .stop = stop,
+                                           .cancelled = cancel_get(&call->execution->cancel),
+                                           .timeout_s = request->limits.timeout_s,
+                                           .memory_mb = request->limits.memory_mb,
+                                           .outcome = &outcome },
+                  call->result);
+    take_usage(call, &outcome);
+    take_results(call);
+}
+
+static void drop_box(struct call *call)
+{
+    struct box_outcome outcome;
+
+    if (call->box != NULL) {
+        box_end(call->box, NULL, &outcome);
+        call->box = NULL;
+    }
+}
+
+/* A call that was cancelled before its program began has no exit code, only the fault. */
+static void set_cancelled(struct call *call)
+{
+    call->result->fault = RUN_FAULT_CANCELLED;
+    (void)snprintf(call->result->fault_message, sizeof(call->result->fault_message),
+                   "cancelled before it started: %s",
+                   cancel_reason_text(cancel_get(&call->execution->cancel)));
+    call->result->usage.queue_ms = clock_ms_between(call->execution->queued_ns, call->taken_ns);
+}
+
+static int run_in_place(struct call *call, struct err *err)
+{
+    enum box_stop stop;
+
+    if (place_prepare(&call->place, call->request, err) < 0 || launch(call, err) < 0) {
+        return -1;
+    }
+    if (run_program(call, &stop, err) < 0) {
+        drop_box(call);
+        return -1;
+    }
+    finish_box(call, stop);
+    place_collect(&call->place, call->request, call->result);
+    return 0;
+}
+
+static int run_fresh(struct call *call, struct err *err)
+{
+    CLEANUP_FREE char *name = alloc_printf(FRESH_PREFIX "%s", call->execution->id);
+
+    if (place_open_fresh(call->execution->sandbox, name, &call->place, err) < 0) {
+        return -1;
+    }
+    return run_in_place(call, err);
+}
+
+void call_run(struct sandbox *sandbox, struct execution *execution)
+{
+    struct err failure = ERR_INIT;
+    struct call call = {
+        .execution = execution,
+        .request = execution->request,
+        .result = &execution->result,
+        .place = { .sandbox = sandbox, .root = -1 },
+        .taken_ns = clock_mono_ns(),
+    };
+
+    execution_set_running(execution);
+    if (cancel_get(&execution->cancel) != CANCEL_NONE) {
+        set_cancelled(&call);
+    } else if (run_fresh(&call, &failure) < 0 && failure.code == ERR_CANCELLED) {
+        failure = ERR_INIT;
+        set_cancelled(&call);
+    }
+    execution->result.finished_wall_ms = clock_wall_ms();
+    execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
+    cell_results_done(&call.cells);
+    place_close(&call.place);
+}
+
+static void sweep_one(void *context, const char *name)
+{
+    struct sandbox *sandbox = context;
+
+    if (text_starts_with(name, FRESH_PREFIX)) {
+        (void)workspace_discard(sandbox->workspaces, name, NULL);
+    }
+}
+
+void call_sweep(struct sandbox *sandbox)
+{
+    struct remove_left left;
+
+    (void)workspace_each(sandbox->workspaces, sweep_one, sandbox, NULL);
+    (void)workspace_purge(sandbox->workspaces, NULL, &left);
+}

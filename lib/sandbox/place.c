@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place: files into and out of the workspace of one call.
+ * Owns: the call's directory, when it is a fresh one.
+ * Threads: the run thread of the call.
+ * May include: lib/base, lib/work.
+ */
+#include "lib/sandbox/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/work/files.h"
+#include "lib/work/path.h"
+#include "lib/work/put.h"
+#include "lib/work/scan.h"
+#include "lib/work/workspace.h"
+
+static int normalise(char **path, const char *field, struct err *err)
+{
+    char *parsed;
+
+    if (path_parse(*path, strlen(*path), &parsed, err) < 0) {
+        if (err != NULL) {
+            (void)snprintf(err->pointer, sizeof(err->pointer), "%s", field);
+        }
+        return -1;
+    }
+    free(*path);
+    *path = parsed;
+    return 0;
+}
+
+int place_check(struct run_request *request, struct err *err)
+{
+    for (size_t i = 0; i < request->file_count; i++) {
+        if (normalise(&request->files[i].path, "/files", err) < 0) {
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < request->fetch.count; i++) {
+        if (normalise(&request->fetch.items[i], "/fetchFiles", err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int place_open_fresh(struct sandbox *sandbox, const char *name, struct place *ret_place,
+                     struct err *err)
+{
+    struct place place = { .sandbox = sandbox, .root = -1 };
+
+    if (workspace_create(sandbox->workspaces, name, &place.root, err) < 0) {
+        return -1;
+    }
+    place.name = alloc_text(name);
+    place.path = alloc_printf("%s/%s", sandbox->workspaces_path, name);
+    *ret_place = place;
+    return 0;
+}
+
+static enum run_change change_of(enum scan_change change)
+{
+    switch (change) {
+    case SCAN_CREATED:
+        return RUN_CREATED;
+    case SCAN_MODIFIED:
+        return RUN_MODIFIED;
+    case SCAN_DELETED:
+        return RUN_DELETED;
+    }
+    return RUN_MODIFIED;
+}
+
+static void collect_changes(struct place *place, struct run_result *result)
+{
+    struct scan *after;
+    struct scan_diff diff;
+
+    if (scan_take(place->root, NULL, &after, NULL) < 0) {
+        result->changes_truncated = true; /* the box made its workspace unreadable */
+        return;
+    }
+    scan_compare(place->root, place->before, after, PLACE_CHANGES_MAX, &diff);
+    result->changes_truncated = diff.truncated;
+    result->changes = alloc_zero(diff.count + 1, sizeof(*result->changes));
+    for (size_t i = 0; i < diff.count; i++) {
+        result->changes[i] = (struct run_change_row){ .path = CLEANUP_TAKE(diff.rows[i].path),
+                                                      .size = diff.rows[i].size,
+                                                      .change = change_of(diff.rows[i].change) };
+    }
+    result->change_count = diff.count;
+    scan_diff_done(&diff);
+    scan_free(after);
+}
+
+int place_prepare(struct place *place, const struct run_request *request, struct err *err)
+{
+    for (size_t i = 0; i < request->file_count; i++) {
+        const struct run_file *file = &request->files[i];
+
+        if (put_whole(place->root, file->path, NULL, file->data, file->size, err) < 0) {
+            return err_prefix(err, "files");
+        }
+    }
+    if (request->track_files && scan_take(place->root, NULL, &place->before, err) < 0) {
+        return err_prefix(err, "census of the workspace");
+    }
+    return 0;
+}
+
+static void fetch_one(struct place *place, const char *path, size_t max, struct run_fetched *ret)
+{
+    struct err err = ERR_INIT;
+    CLEANUP_BUF struct buf data = BUF_INIT(max);
+
+    *ret = (struct run_fetched){ .path = alloc_text(path) };
+    if (files_read(place->root, path, &data, NULL, &err) < 0) {
+        ret->reason = err.code == ERR_FILE_NOT_FOUND   ? "not_found"
+                      : err.code == ERR_BODY_TOO_LARGE ? "too_large"
+                                                       : "not_a_file";
+        return;
+    }
+    ret->size = data.size;
+    ret->data = data.size > 0 ? buf_take(&data, NULL) : alloc_copy("", 0);
+}
+
+static void fetch(struct place *place, const struct run_request *request, struct run_result *result)
+{
+    size_t left = PLACE_FETCH_MAX;
+
+    if (request->fetch.count == 0) {
+        return;
+    }
+    result->fetched = alloc_zero(request->fetch.count, sizeof(*result->fetched));
+    for (size_t i = 0; i < request->fetch.count; i++) {
+        struct run_fetched *row = &result->fetched[result->fetched_count++];
+
+        fetch_one(place, request->fetch.items[i], left, row);
+        left -= row->size;
+    }
+}
+
+void place_collect(struct place *place, const struct run_request *request,
+                   struct run_result *result)
+{
+    if (place->before != NULL) {
+        collect_changes(place, result);
+    }
+    fetch(place, request, result);
+}
+
+void place_close(struct place *place)
+{
+    struct remove_left left;
+
+    scan_free(place->before);
+    fd_close(place->root);
+    if (place->name != NULL &&
+        workspace_remove(place->sandbox->workspaces, place->name, &left) < 0) {
+        log_line(LOG_DEBUG, "workspace_left", "name", place->name, NULL);
+    }
+    free(place->name);
+    free(place->path);
+}

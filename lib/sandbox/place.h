@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place: the workspace a call runs over: what is put in before, what is told and fetched after.
+ */
+#ifndef KERND_SANDBOX_PLACE_H
+#define KERND_SANDBOX_PLACE_H
+
+#include <stdbool.h>
+
+#include "lib/base/err.h"
+#include "lib/sandbox/run.h"
+
+struct sandbox;
+
+/* At most this much comes back by fetchFiles, each and in all. */
+#define PLACE_FETCH_MAX ((size_t)64 << 20)
+
+/* A result names at most this many changed files. */
+#define PLACE_CHANGES_MAX ((size_t)10000)
+
+struct place {
+    struct sandbox *sandbox;
+    char *name; /* of an owned directory below the workspaces, NULL: none */
+    char *path; /* host path */
+    int root;   /* the same, open */
+    struct scan *before;
+};
+
+/*
+ * Normalises the paths of `files` and `fetchFiles` of a request. 0, or -1 BAD_PATH with a pointer.
+ * Pure; done before anything is queued.
+ */
+int place_check(struct run_request *request, struct err *err);
+
+/* A fresh directory for one call. 0 or -1 STORE_FULL, IO. place_close in any case. */
+int place_open_fresh(struct sandbox *sandbox, const char *name, struct place *ret_place,
+                     struct err *err);
+
+/* Writes the request's files and, if wanted, takes the census to compare with. 0 or -1. */
+int place_prepare(struct place *place, const struct run_request *request, struct err *err);
+
+/* After the box is gone: changed files and fetched files into the result. Never fails. */
+void place_collect(struct place *place, const struct run_request *request,
+                   struct run_result *result);
+
+/* Removes a fresh directory (what can't be removed waits in the trash); frees. */
+void place_close(struct place *place);
+
+#endif
