@@ -9,7 +9,8 @@
  *     box_end      kill what is left, verify it is gone, tell the outcome by evidence
  *
  * A box belongs to one thread at a time; box_signal may be called by any thread while it lives. The
- * thread that calls box_start must not end before the box (PR_SET_PDEATHSIG is per thread, prctl(2)).
+ * thread that calls box_start must not end before the box (PR_SET_PDEATHSIG is per thread,
+ * prctl(2)).
  */
 #ifndef KERND_BOX_BOX_H
 #define KERND_BOX_BOX_H
@@ -53,31 +54,32 @@ struct box_spec {
 
 /* The program to run. Borrowed; read only during box_begin. */
 struct box_program {
-    const struct strv *argv;  /* argv[0] is looked up in PATH inside the box if it has no slash */
-    const struct strv *env;   /* "K=V"; added to the box's base environment (PATH, HOME, LANG, ...) */
-    const char *cwd;          /* absolute path in the box; NULL: /workspace */
-    const char *code;         /* NULL, or text that becomes the read-only file /run/kernd/<code_name> */
+    const struct strv *argv; /* argv[0] is looked up in PATH inside the box if it has no slash */
+    const struct strv *env; /* "K=V"; added to the box's base environment (PATH, HOME, LANG, ...) */
+    const char *cwd;        /* absolute path in the box; NULL: /workspace */
+    const char *code; /* NULL, or text that becomes the read-only file /run/kernd/<code_name> */
     size_t code_size;
-    const char *code_name;    /* "cell.py" */
+    const char *code_name; /* "cell.py" */
 };
 
 enum box_stop {
-    BOX_STOP_EXITED,      /* the program ended by itself */
-    BOX_STOP_PEER_DONE,   /* peer_ready said so (a kernel's cell is complete); the box lives on */
-    BOX_STOP_PEER_LOST,   /* the driver closed or broke its connection */
+    BOX_STOP_EXITED,    /* the program ended by itself */
+    BOX_STOP_PEER_DONE, /* peer_ready said so (a kernel's cell is complete); the box lives on */
+    BOX_STOP_PEER_LOST, /* the driver closed or broke its connection */
     BOX_STOP_DEADLINE,
     BOX_STOP_CANCELLED,
-    BOX_STOP_OOM,         /* the memory watchdog found the box above its cap */
-    BOX_STOP_DISK,        /* the workspace went above its quota */
-    BOX_STOP_LOST,        /* kernd-init vanished without a report: killed from outside */
+    BOX_STOP_OOM,  /* the memory watchdog found the box above its cap */
+    BOX_STOP_DISK, /* the workspace went above its quota */
+    BOX_STOP_LOST, /* kernd-init vanished without a report: killed from outside */
 };
 
-/* One round of moving bytes. Filled by the caller; captures and counters are written by box_pump. */
+/* One round of moving bytes. Filled by the caller; captures and counters are written by box_pump.
+ */
 struct box_io {
     const void *stdin_data; /* written to the program, then its stdin is closed; NULL: empty */
     size_t stdin_size;
-    struct sink *sink;      /* live events, may be NULL */
-    size_t max_output;      /* per stream: bytes kept and emitted; the rest is read and dropped */
+    struct sink *sink; /* live events, may be NULL */
+    size_t max_output; /* per stream: bytes kept and emitted; the rest is read and dropped */
     struct buf *capture_stdout; /* may be NULL; their own max must be >= max_output */
     struct buf *capture_stderr;
     bool truncated_stdout;
@@ -98,11 +100,11 @@ struct box_io {
 
 /* What is known about a box that ended. Numbers that could not be measured are negative. */
 struct box_outcome {
-    bool started;        /* the program's exec succeeded */
-    int wait_status;     /* of the program, wait(2) form; valid if has_status */
+    bool started;    /* the program's exec succeeded */
+    int wait_status; /* of the program, wait(2) form; valid if has_status */
     bool has_status;
-    int start_errno;     /* why exec failed (the program then "exits" 127 or 126) */
-    bool oom;            /* by evidence: cgroup event or the watchdog's own kill */
+    int start_errno; /* why exec failed (the program then "exits" 127 or 126) */
+    bool oom;        /* by evidence: cgroup event or the watchdog's own kill */
     bool disk_full;
     bool escape_blocked; /* the program died of SIGSYS, as kernd-init saw it */
     char evidence[160];  /* for oom, disk_full, escape_blocked, start failures: what shows it */
@@ -130,7 +132,8 @@ struct box_enforced {
 int box_start(struct boxes *boxes, const struct box_spec *spec, int64_t deadline,
               struct cancel *cancel, struct box **ret_box, struct err *err);
 
-/* Starts the program. 0, or -1 IO/BOX_START_FAILED. Returns before exec; its result comes by pump. */
+/* Starts the program. 0, or -1 IO/BOX_START_FAILED. Returns before exec; its result comes by pump.
+ */
 int box_begin(struct box *box, const struct box_program *program, struct err *err);
 
 /*
@@ -146,7 +149,8 @@ int box_driver(struct box *box, int64_t deadline, struct cancel *cancel, struct 
  */
 enum box_stop box_pump(struct box *box, struct box_io *io);
 
-/* Sends a signal to the program's own process (group: false) or to all the box's processes. 0/-1. */
+/* Sends a signal to the program's own process (group: false) or to all the box's processes. 0/-1.
+ */
 int box_signal(struct box *box, int signal_number, bool all, struct err *err);
 
 /*

@@ -23,14 +23,14 @@ struct boxes_config {
 
 /* How limits and walls hold on this host; texts are static or live as long as boxes. */
 struct boxes_abilities {
-    const char *engine;          /* "bubblewrap" or "kern" */
-    const char *engine_version;  /* "0.8.0", "" unknown */
-    const char *memory;          /* as struct box_enforced */
+    const char *engine;         /* "bubblewrap" or "kern" */
+    const char *engine_version; /* "0.8.0", "" unknown */
+    const char *memory;         /* as struct box_enforced */
     const char *pids;
     const char *cpu;
     const char *disk;
     bool seccomp;
-    int landlock_abi;            /* 0: none */
+    int landlock_abi; /* 0: none */
 };
 
 /*

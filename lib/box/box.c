@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: hand the program to a box, take the driver's connection, send signals.
+ * Owns: nothing beyond the box.
+ * Threads: the box's; box_signal from any.
+ * May include: base, box, initlink.
+ */
+#include "lib/box/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/text.h"
+#include "lib/box/box_internal.h"
+#include "lib/box/guest_etc.h"
+#include "lib/box/peer.h"
+
+#define WORKSPACE "/workspace"
+
+static const char *const base_environment[] = {
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=" GUEST_ETC_HOME,
+    "USER=" GUEST_ETC_USER,
+    "LOGNAME=" GUEST_ETC_USER,
+    "SHELL=/bin/bash",
+    "LANG=C.UTF-8",
+    "TZ=UTC",
+};
+
+/* Does env set the variable that `assignment` ("K=V") sets? */
+static bool overridden(const struct strv *env, const char *assignment)
+{
+    size_t key_size = strcspn(assignment, "=") + 1;
+
+    for (size_t i = 0; env != NULL && i < env->count; i++) {
+        if (strncmp(env->items[i], assignment, key_size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void make_environment(const struct strv *env, struct strv *ret_environment)
+{
+    for (size_t i = 0; i < sizeof(base_environment) / sizeof(base_environment[0]); i++) {
+        if (!overridden(env, base_environment[i])) {
+            strv_add(ret_environment, base_environment[i]);
+        }
+    }
+    if (env != NULL) {
+        strv_copy(ret_environment, env);
+    }
+}
+
+/* The file appears in the box under /run/kernd, which is this directory, read-only there. */
+static int write_code(struct box *box, const struct box_program *program, struct err *err)
+{
+    CLEANUP_FD int fd = openat(box->dir, program->code_name,
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+
+    if (fd < 0 || fd_write_full(fd, program->code, program->code_size) < 0) {
+        return err_set(err, ERR_IO, errno, "can't write the code for the box: %s",
+                       err_errno_text(errno));
+    }
+    return 0;
+}
+
+int box_begin(struct box *box, const struct box_program *program, struct err *err)
+{
+    CLEANUP_STRV struct strv environment = { 0 };
+    struct initlink_program start = {
+        .cwd = program->cwd == NULL ? WORKSPACE : program->cwd,
+        .argv = program->argv,
+        .environment = &environment,
+        .tasks = box->boxes->tasks_limited ? box->limits.pids : 0,
+        .file_bytes = box->limits.disk_bytes,
+    };
+
+    if (box->begun || program->argv->count == 0) {
+        return err_set(err, ERR_INTERNAL, 0, "a box runs exactly one program");
+    }
+    if (program->code != NULL && write_code(box, program, err) < 0) {
+        return -1;
+    }
+    make_environment(program->env, &environment);
+    if (initlink_send_start(&box->link, &start, err) < 0) {
+        return -1;
+    }
+    box->begun = true;
+    box->begun_ns = clock_mono_ns();
+    watchdog_start(&box->watchdog, box->link.pid, box->limits.memory_bytes);
+    return 0;
+}
+
+/* Takes a connection from the driver's socket if it comes from this box. 1 taken, 0 not. */
+static bool take_driver(struct box *box)
+{
+    CLEANUP_FD int fd = accept4(box->driver_listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0 || !peer_in_box(fd, box->link.pid)) {
+        return false;
+    }
+    box->driver = CLEANUP_TAKE_FD(fd);
+    fd_clear(&box->driver_listener);
+    (void)unlinkat(box->dir, "driver.sock", 0);
+    return true;
+}
+
+int box_driver(struct box *box, int64_t deadline, struct cancel *cancel, struct err *err)
+{
+    while (box->driver < 0) {
+        struct pollfd watched[] = {
+            { .fd = box->driver_listener, .events = POLLIN },
+            { .fd = box->link.fd, .events = POLLIN },
+            { .fd = cancel_poll_fd(cancel), .events = POLLIN },
+        };
+
+        if (box->driver_listener < 0) {
+            return err_set(err, ERR_INTERNAL, 0, "this box has no driver");
+        }
+        (void)poll(watched, 3, clock_poll_ms(deadline, -1));
+        if (watched[0].revents != 0 && take_driver(box)) {
+            break;
+        }
+        initlink_hear(&box->link);
+        if (box->link.report.has_exited || box->link.report.lost) {
+            return err_set(err, ERR_BOX_START_FAILED, 0, "the driver ended before it connected");
+        }
+        if (cancel_get(cancel) != CANCEL_NONE) {
+            return err_set(err, ERR_CANCELLED, 0, "cancelled while the driver started");
+        }
+        if (clock_passed(deadline)) {
+            return err_set(err, ERR_DEADLINE, 0, "the driver did not connect in time");
+        }
+    }
+    return box->driver;
+}
+
+int box_signal(struct box *box, int signal_number, bool all, struct err *err)
+{
+    return initlink_send_signal(&box->link, signal_number, all, err);
+}
+
+void box_enforced(const struct box *box, struct box_enforced *ret_enforced)
+{
+    ret_enforced->memory = box->limits.memory_bytes > 0 ? "watchdog" : "none";
+    ret_enforced->pids = box->limits.pids > 0 && box->boxes->tasks_limited ? "rlimit" : "none";
+    ret_enforced->cpu = "none";
+    ret_enforced->disk = "none";
+}
+
+const char *box_id(const struct box *box)
+{
+    return box->id;
+}
+
+pid_t box_init_pid(const struct box *box)
+{
+    return box->link.pid;
+}

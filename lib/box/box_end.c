@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: the stop ladder: end a box, see that it is gone, tell the outcome.
+ * Owns: the box, which it frees.
+ * Threads: the box's.
+ * May include: base, box, initlink, outcome, spawn.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/box/box_internal.h"
+#include "lib/box/outcome.h"
+#include "lib/box/output.h"
+
+/* kernd-init gets this long to kill everything itself, so that the usage of what ran is known. */
+#define REPORT_MS 250
+/* Then SIGKILL, and this long until everything must be gone: a storm of processes on a busy machine
+ * takes a while to die. */
+#define GONE_MS 5000
+#define LAST_WORDS_MAX ((uint64_t)8 * 1024 * 1024)
+
+static bool pidfd_dead(int pidfd)
+{
+    struct pollfd dead = { .fd = pidfd, .events = POLLIN };
+
+    return pidfd < 0 || poll(&dead, 1, 0) > 0;
+}
+
+/* Moves output and reports until `deadline` or any of the watched things happens. */
+static void wait_a_while(struct box *box, struct box_io *io, int64_t deadline)
+{
+    struct pollfd watched[] = {
+        { .fd = box->stdout_fd, .events = POLLIN },
+        { .fd = box->stderr_fd, .events = POLLIN },
+        { .fd = box->link.report.lost ? -1 : box->link.fd, .events = POLLIN },
+        { .fd = pidfd_dead(box->link.pidfd) ? -1 : box->link.pidfd, .events = POLLIN },
+        { .fd = pidfd_dead(box->launcher.pidfd) ? -1 : box->launcher.pidfd, .events = POLLIN },
+    };
+
+    (void)poll(watched, sizeof(watched) / sizeof(watched[0]), clock_poll_ms(deadline, -1));
+    if (watched[0].revents != 0) {
+        (void)output_take(box, io, OUTPUT_STDOUT);
+    }
+    if (watched[1].revents != 0) {
+        (void)output_take(box, io, OUTPUT_STDERR);
+    }
+    initlink_hear(&box->link);
+}
+
+/* Step 1: kernd-init kills all others, reports and exits, which ends the box. */
+static void ask(struct box *box, struct box_io *io)
+{
+    int64_t deadline = clock_deadline_after_ms(REPORT_MS);
+    const struct initlink_report *report = &box->link.report;
+
+    if (!box->begun || report->has_exited || report->lost ||
+        initlink_send_signal(&box->link, SIGKILL, true, NULL) < 0) {
+        return;
+    }
+    while (!report->has_exited && !report->lost && !clock_passed(deadline)) {
+        wait_a_while(box, io, deadline);
+    }
+}
+
+/*
+ * Step 2: SIGKILL to PID 1 of the box, with which the kernel ends all others in its namespace
+ * before PID 1 itself counts as dead (pid_namespaces(7)), and to the launcher. True: all gone.
+ */
+static bool kill_all(struct box *box, struct box_io *io)
+{
+    int64_t deadline = clock_deadline_after_ms(GONE_MS);
+
+    (void)syscall(SYS_pidfd_send_signal, box->link.pidfd, SIGKILL, NULL, 0);
+    spawn_kill(&box->launcher);
+    while (!pidfd_dead(box->link.pidfd) || !spawn_reap(&box->launcher, NULL)) {
+        if (clock_passed(deadline)) {
+            return false;
+        }
+        wait_a_while(box, io, deadline);
+    }
+    return true;
+}
+
+static struct outcome_facts gather(const struct box *box, bool gone)
+{
+    const struct watchdog *watchdog = &box->watchdog;
+
+    return (struct outcome_facts){
+        .stop = box->stop,
+        .pumped = box->pumped,
+        .ended_ns = clock_mono_ns(),
+        .gone = gone,
+        .memory_cap = box->limits.memory_bytes,
+        .over_bytes = watchdog->over_bytes,
+        .over_pids = watchdog->over_pids,
+        .peak_bytes = watchdog->peak_pids > 0 ? (int64_t)watchdog->peak_bytes : -1,
+        .peak_pids = watchdog->peak_pids > 0 ? (int64_t)watchdog->peak_pids : -1,
+        .disk_cap = box->limits.disk_bytes,
+    };
+}
+
+void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)
+{
+    struct outcome_facts facts;
+    bool gone = false;
+
+    ask(box, io);
+    gone = kill_all(box, io);
+    output_drain(box, io, LAST_WORDS_MAX);
+    initlink_hear(&box->link);
+    if (!gone) {
+        log_line(LOG_DEBUG, "box_not_gone", "box", box->id, NULL);
+    }
+    facts = gather(box, gone);
+    outcome_judge(&box->link.report, &facts, ret_outcome);
+    box_release(box);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * box_internal: one box's fields, for the files of this room only.
+ */
+#ifndef KERND_BOX_BOX_INTERNAL_H
+#define KERND_BOX_BOX_INTERNAL_H
+
+#include "lib/base/id.h"
+#include "lib/box/box.h"
+#include "lib/box/boxes_internal.h"
+#include "lib/box/initlink.h"
+#include "lib/box/spawn.h"
+#include "lib/box/watchdog.h"
+
+struct box {
+    struct boxes *boxes;
+    char id[ID_SIZE];
+    int dir; /* the per-box directory */
+    struct box_limits limits;
+    struct spawn_child launcher;
+    int init_listener;
+    struct initlink link;
+    int driver_listener; /* -1: none, or taken */
+    int driver;
+    int stdin_fd; /* -1 once closed */
+    int stdout_fd;
+    int stderr_fd;
+    size_t stdin_sent;
+    char *scratch; /* for reading pipes */
+    bool begun;
+    bool told_started; /* SINK_STARTED was emitted */
+    int64_t begun_ns;
+    enum box_stop stop; /* why the last pump ended, valid if pumped */
+    bool pumped;
+    struct watchdog watchdog;
+};
+
+/* Frees a box in any state of construction; its processes must be gone. */
+void box_release(struct box *box);
+
+#endif

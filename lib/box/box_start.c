@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: launch a box and wait until kernd-init inside says hello.
+ * Owns: the box until it is handed out.
+ * Threads: the caller's, which must outlive the box.
+ * May include: base, box, engine, spawn, initlink, remedy, tree.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/box/box_internal.h"
+#include "lib/box/remedy.h"
+#include "lib/box/tree.h"
+
+#define INIT_SOCKET "init.sock"
+#define DRIVER_SOCKET "driver.sock"
+/* What a launcher may say before it gives up. */
+#define WORDS_MAX ((size_t)8192)
+/* The launcher of a failed start gets SIGKILL; this is how long its end may take. */
+#define REAP_MS 5000
+
+/* The ends of the three pipes that the launcher gets. */
+struct launcher_ends {
+    int fds[3 + SECCOMP_PROGRAMS];
+    size_t count;
+};
+
+static void close_ends(struct launcher_ends *ends)
+{
+    for (size_t i = 0; i < ends->count; i++) {
+        fd_clear(&ends->fds[i]);
+    }
+}
+
+static int make_box_dir(struct box *box, const struct box_spec *spec, struct err *err)
+{
+    int boxes_fd = box->boxes->boxes_fd;
+
+    if (mkdirat(boxes_fd, box->id, 0700) == 0) {
+        box->dir = openat(boxes_fd, box->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (box->dir < 0) {
+        return err_set(err, ERR_IO, errno, "can't make the box's directory: %s",
+                       err_errno_text(errno));
+    }
+    box->init_listener = initlink_listen(box->dir, INIT_SOCKET, err);
+    if (box->init_listener < 0) {
+        return -1;
+    }
+    if (spec->driver) {
+        box->driver_listener = initlink_listen(box->dir, DRIVER_SOCKET, err);
+        return box->driver_listener < 0 ? -1 : 0;
+    }
+    return 0;
+}
+
+/* Pipes for 0, 1, 2 and the filter programs behind them. */
+static int make_ends(struct box *box, struct launcher_ends *ends, struct err *err)
+{
+    int *ours[3] = { &box->stdin_fd, &box->stdout_fd, &box->stderr_fd };
+
+    for (size_t i = 0; i < 3; i++) {
+        int read_end = -1;
+        int write_end = -1;
+
+        if (fd_pipe(&read_end, &write_end) < 0) {
+            return err_set(err, ERR_IO, errno, "no pipe left: %s", err_errno_text(errno));
+        }
+        *ours[i] = i == 0 ? write_end : read_end;
+        ends->fds[ends->count++] = i == 0 ? read_end : write_end;
+        (void)fd_set_nonblocking(*ours[i], true);
+    }
+    for (size_t i = 0; box->boxes->engine->seccomp && i < SECCOMP_PROGRAMS; i++) {
+        int fd = seccomp_open(&box->boxes->seccomp, i);
+
+        if (fd < 0) {
+            return err_set(err, ERR_IO, errno, "can't open the filter: %s", err_errno_text(errno));
+        }
+        ends->fds[ends->count++] = fd;
+    }
+    return 0;
+}
+
+static int launch(struct box *box, const struct box_spec *spec, const struct launcher_ends *ends,
+                  struct err *err)
+{
+    struct boxes *boxes = box->boxes;
+    CLEANUP_FREE char *box_dir = alloc_printf("%s/%s", boxes->boxes_dir, box->id);
+    CLEANUP_STRV struct strv argv = { 0 };
+    char *const no_environment[] = { NULL };
+    const struct engine_plan plan = {
+        .spec = spec,
+        .box_dir = box_dir,
+        .library_dir = boxes->library_dir,
+        .etc_dir = boxes->etc_dir,
+        .resolv_conf = boxes->resolv_conf,
+        .root = boxes->root,
+        .root_count = BOXES_ROOTS,
+    };
+    const struct spawn_request request = {
+        .path = boxes->launcher,
+        .environment = no_environment,
+        .fds = ends->fds,
+        .fd_count = ends->count,
+        .cgroup_fd = -1,
+    };
+    struct spawn_request with_argv = request;
+
+    boxes->engine->argv(&plan, &argv);
+    with_argv.argv = strv_argv(&argv);
+    return spawn_start(&with_argv, &box->launcher, err);
+}
+
+/* Takes what the launcher wrote so far; its pipe must never fill up. */
+static void hear_words(struct box *box, struct buf *words)
+{
+    char piece[1024];
+    ssize_t got = 0;
+
+    while ((got = read(box->stderr_fd, piece, sizeof(piece))) > 0) {
+        (void)buf_append_some(words, piece, (size_t)got);
+    }
+}
+
+/* The launcher is dead and no hello came: say why. Returns -1. */
+static int explain_death(struct box *box, struct buf *words, struct err *err)
+{
+    char exit_text[32] = "";
+    struct remedy_host host;
+    int exec_errno = spawn_exec_errno(&box->launcher);
+    int status = 0;
+
+    if (exec_errno != 0) {
+        return err_set(err, ERR_ENGINE_UNAVAILABLE, exec_errno, "can't run the launcher: %s",
+                       err_errno_text(exec_errno));
+    }
+    hear_words(box, words);
+    if (spawn_reap(&box->launcher, &status)) {
+        (void)snprintf(exit_text, sizeof(exit_text), "%s %d", WIFEXITED(status) ? "exit" : "signal",
+                       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    }
+    remedy_host_read(&host);
+    return remedy_explain(words->size == 0 ? "" : words->data, exit_text, &host, err);
+}
+
+/* One wait for anything to happen before hello. 0 go on, -1 over. */
+static int wait_for_hello(struct box *box, struct buf *words, int64_t deadline,
+                          struct cancel *cancel, struct err *err)
+{
+    struct pollfd watched[] = {
+        { .fd = box->link.fd >= 0 ? box->link.fd : box->init_listener, .events = POLLIN },
+        { .fd = box->stderr_fd, .events = POLLIN },
+        { .fd = box->launcher.pidfd, .events = POLLIN },
+        { .fd = cancel_poll_fd(cancel), .events = POLLIN },
+    };
+
+    if (poll(watched, 4, clock_poll_ms(deadline, -1)) < 0 && errno != EINTR) {
+        return err_set(err, ERR_IO, errno, "can't wait for the box: %s", err_errno_text(errno));
+    }
+    if (watched[1].revents != 0) {
+        hear_words(box, words);
+    }
+    if (watched[0].revents != 0) {
+        if (box->link.fd < 0) {
+            return initlink_accept(&box->link, box->init_listener, err);
+        }
+        initlink_hear(&box->link);
+        if (box->link.report.hello) {
+            return 0;
+        }
+    }
+    if (watched[2].revents != 0 || box->link.report.lost) {
+        return explain_death(box, words, err);
+    }
+    if (cancel_get(cancel) != CANCEL_NONE) {
+        return err_set(err, ERR_CANCELLED, 0, "cancelled while the box started");
+    }
+    if (clock_passed(deadline)) {
+        return err_set(err, ERR_DEADLINE, 0, "the box did not start in time");
+    }
+    return 0;
+}
+
+static int await_hello(struct box *box, int64_t deadline, struct cancel *cancel, struct err *err)
+{
+    CLEANUP_BUF struct buf words = BUF_INIT(WORDS_MAX);
+
+    while (!box->link.report.hello) {
+        if (wait_for_hello(box, &words, deadline, cancel, err) < 0) {
+            return -1;
+        }
+    }
+    /* Nobody else may connect, and the program shall not see it. */
+    fd_clear(&box->init_listener);
+    (void)unlinkat(box->dir, INIT_SOCKET, 0);
+    return 0;
+}
+
+void box_release(struct box *box)
+{
+    fd_close(box->stdin_fd);
+    fd_close(box->stdout_fd);
+    fd_close(box->stderr_fd);
+    fd_close(box->init_listener);
+    fd_close(box->driver_listener);
+    fd_close(box->driver);
+    initlink_done(&box->link);
+    spawn_done(&box->launcher);
+    watchdog_done(&box->watchdog);
+    if (box->dir >= 0) {
+        fd_close(box->dir);
+        (void)tree_remove(box->boxes->boxes_fd, box->id);
+    }
+    (void)atomic_fetch_sub(&box->boxes->running, 1);
+    free(box->scratch);
+    free(box);
+}
+
+/* A start that failed leaves nothing behind. */
+static void abandon(struct box *box)
+{
+    if (box->launcher.pid > 0) {
+        spawn_kill(&box->launcher);
+        (void)spawn_await(&box->launcher, clock_deadline_after_ms(REAP_MS));
+    }
+    box_release(box);
+}
+
+static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
+{
+    struct box *box = alloc_zero(1, sizeof(*box));
+
+    box->boxes = boxes;
+    box->limits = spec->limits;
+    box->dir = -1;
+    box->launcher = (struct spawn_child){ .pidfd = -1, .exec_error = -1 };
+    box->init_listener = -1;
+    box->link = INITLINK_INIT;
+    box->driver_listener = -1;
+    box->driver = -1;
+    box->stdin_fd = -1;
+    box->stdout_fd = -1;
+    box->stderr_fd = -1;
+    (void)id_make("box", box->id);
+    watchdog_start(&box->watchdog, 0, 0);
+    (void)atomic_fetch_add(&boxes->running, 1);
+    return box;
+}
+
+int box_start(struct boxes *boxes, const struct box_spec *spec, int64_t deadline,
+              struct cancel *cancel, struct box **ret_box, struct err *err)
+{
+    struct launcher_ends ends = { .count = 0 };
+    struct box *box = NULL;
+    int failed = 0;
+
+    if (boxes_check_launcher(boxes, err) < 0) {
+        return -1;
+    }
+    box = new_box(boxes, spec);
+    failed = make_box_dir(box, spec, err) < 0 || make_ends(box, &ends, err) < 0 ||
+             launch(box, spec, &ends, err) < 0;
+    close_ends(&ends);
+    if (failed != 0 || await_hello(box, deadline, cancel, err) < 0) {
+        abandon(box);
+        return -1;
+    }
+    *ret_box = box;
+    return 0;
+}

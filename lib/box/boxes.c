@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: open and close what all boxes share; sweep what a killed predecessor left.
+ * Owns: the runtime directory boxes/ and etc/, the filter programs.
+ * Threads: open and close from one, the rest from any.
+ * May include: base, engine, seccomp, guest_etc, launcher, tree.
+ */
+#include "lib/box/boxes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/landlock.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/fd.h"
+#include "lib/base/text.h"
+#include "lib/box/boxes_internal.h"
+#include "lib/box/guest_etc.h"
+#include "lib/box/launcher.h"
+#include "lib/box/tree.h"
+
+#define LANDLOCK_VERSION_FLAG 1U /* LANDLOCK_CREATE_RULESET_VERSION, landlock_create_ruleset(2) */
+
+static const struct engine *const engines[] = { &engine_bwrap };
+
+static int choose_engine(const struct boxes_config *config, struct boxes *boxes, struct err *err)
+{
+    bool any = text_equal(config->engine, "auto");
+
+    for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
+        if (any || text_equal(config->engine, engines[i]->name)) {
+            boxes->engine = engines[i];
+            boxes->launcher = launcher_find(config->launcher, engines[i]->launcher_name);
+            if (config->launcher != NULL && boxes->launcher == NULL) {
+                return err_set(err, ERR_ENGINE_UNAVAILABLE, ENOENT,
+                               "the launcher %s is not an executable file", config->launcher);
+            }
+            boxes->version =
+                boxes->launcher == NULL ? alloc_text("") : launcher_version(boxes->launcher);
+            return 0;
+        }
+    }
+    return err_set(err, ERR_BAD_VALUE, 0, "there is no engine \"%s\"", config->engine);
+}
+
+/* A private directory below the runtime directory; its descriptor, or -1 IO. */
+static int private_dir(int runtime, const char *name, struct err *err)
+{
+    int fd = -1;
+
+    if (mkdirat(runtime, name, 0700) == 0 || errno == EEXIST) {
+        fd = openat(runtime, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (fd < 0 || fchmod(fd, 0700) < 0) {
+        fd_close(fd);
+        return err_set(err, ERR_IO, errno, "can't make %s in the runtime directory: %s", name,
+                       err_errno_text(errno));
+    }
+    return fd;
+}
+
+/*
+ * Per-box directories of a predecessor that was killed. Its boxes are gone already: launchers die
+ * with the thread that started them, and a box with its launcher.
+ */
+static void sweep(int boxes_fd)
+{
+    int listing = openat(boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_DIR DIR *list = listing < 0 ? NULL : fdopendir(listing);
+    struct dirent *entry = NULL;
+
+    if (list == NULL) {
+        fd_close(listing);
+        return;
+    }
+    while ((entry = readdir(list)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            (void)tree_remove(boxes_fd, entry->d_name);
+        }
+    }
+}
+
+static int make_directories(const struct boxes_config *config, struct boxes *boxes, struct err *err)
+{
+    CLEANUP_FREE char *runtime = realpath(config->runtime_dir, NULL);
+    CLEANUP_FD int runtime_fd =
+        runtime == NULL ? -1 : open(runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_FD int probe = -1;
+
+    if (runtime_fd < 0) {
+        return err_set(err, ERR_IO, errno, "can't open the runtime directory %s: %s",
+                       config->runtime_dir, err_errno_text(errno));
+    }
+    boxes->boxes_dir = alloc_printf("%s/boxes", runtime);
+    boxes->etc_dir = alloc_printf("%s/etc", runtime);
+    boxes->probe_dir = alloc_printf("%s/probe", runtime);
+    boxes->boxes_fd = private_dir(runtime_fd, "boxes", err);
+    if (boxes->boxes_fd < 0) {
+        return -1;
+    }
+    sweep(boxes->boxes_fd);
+    probe = private_dir(runtime_fd, "probe", err);
+    return probe < 0 ? -1 : guest_etc_build(runtime_fd, "etc", err);
+}
+
+static int find_library(const struct boxes_config *config, struct boxes *boxes, struct err *err)
+{
+    CLEANUP_FREE char *init = NULL;
+
+    boxes->library_dir = realpath(config->library_dir, NULL);
+    if (boxes->library_dir != NULL) {
+        init = alloc_printf("%s/kernd-init", boxes->library_dir);
+    }
+    if (init == NULL || access(init, X_OK) < 0) {
+        return err_set(err, ERR_IO, errno, "there is no program kernd-init in %s: %s",
+                       config->library_dir, err_errno_text(errno));
+    }
+    return 0;
+}
+
+/* What leads into /usr on merged systems, or is a directory of its own on others. */
+static void look_at_root(struct boxes *boxes)
+{
+    static const char *const paths[BOXES_ROOTS] = { "/bin",   "/sbin",  "/lib",
+                                                    "/lib64", "/lib32", "/libx32" };
+
+    for (size_t i = 0; i < BOXES_ROOTS; i++) {
+        char link[PATH_MAX];
+        ssize_t size = readlink(paths[i], link, sizeof(link) - 1);
+
+        boxes->root[i].path = paths[i];
+        boxes->root[i].present = size > 0 || access(paths[i], F_OK) == 0;
+        if (size > 0) {
+            boxes->root[i].link = alloc_printf("%.*s", (int)size, link);
+        }
+    }
+}
+
+/* RLIMIT_NPROC counts per user and user namespace since Linux 5.14; before, all of the user's. */
+static bool tasks_counted_per_namespace(void)
+{
+    struct utsname name;
+    char *dot = NULL;
+    uint64_t major = 0;
+    uint64_t minor = 0;
+
+    if (uname(&name) < 0 || (dot = strchr(name.release, '.')) == NULL) {
+        return false;
+    }
+    *dot = '\0';
+    dot[1 + strspn(dot + 1, "0123456789")] = '\0';
+    return text_parse_u64(name.release, &major) == 0 && text_parse_u64(dot + 1, &minor) == 0 &&
+           (major > 5 || (major == 5 && minor >= 14));
+}
+
+int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, struct err *err)
+{
+    struct boxes *boxes = alloc_zero(1, sizeof(*boxes));
+
+    boxes->boxes_fd = -1;
+    boxes->seccomp = (struct seccomp){ .programs = { -1, -1 } };
+    (void)pthread_mutex_init(&boxes->lock, NULL);
+    if (choose_engine(config, boxes, err) < 0 || find_library(config, boxes, err) < 0 ||
+        make_directories(config, boxes, err) < 0 || seccomp_build(&boxes->seccomp, err) < 0) {
+        boxes_close(boxes);
+        return -1;
+    }
+    look_at_root(boxes);
+    boxes->resolv_conf = realpath("/etc/resolv.conf", NULL);
+    boxes->tasks_limited = tasks_counted_per_namespace();
+    *ret_boxes = boxes;
+    return 0;
+}
+
+void boxes_close(struct boxes *boxes)
+{
+    if (boxes == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < BOXES_ROOTS; i++) {
+        free(boxes->root[i].link);
+    }
+    seccomp_done(&boxes->seccomp);
+    fd_close(boxes->boxes_fd);
+    (void)pthread_mutex_destroy(&boxes->lock);
+    free(boxes->launcher);
+    free(boxes->version);
+    free(boxes->boxes_dir);
+    free(boxes->library_dir);
+    free(boxes->etc_dir);
+    free(boxes->probe_dir);
+    free(boxes->resolv_conf);
+    free(boxes);
+}
+
+int boxes_check_launcher(const struct boxes *boxes, struct err *err)
+{
+    if (boxes->launcher != NULL) {
+        return 0;
+    }
+    (void)err_set(err, ERR_ENGINE_UNAVAILABLE, ENOENT, "the program %s is not installed",
+                  boxes->engine->launcher_name);
+    return err_remedy(err, "sudo apt install %s", boxes->engine->package);
+}
+
+void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
+{
+    long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
+
+    *ret_abilities = (struct boxes_abilities){
+        .engine = boxes->engine->name,
+        .engine_version = boxes->version,
+        .memory = "watchdog",
+        .pids = boxes->tasks_limited ? "rlimit" : "none",
+        .cpu = "none",
+        .disk = "none",
+        .seccomp = boxes->engine->seccomp,
+        .landlock_abi = landlock < 0 ? 0 : (int)landlock,
+    };
+}
+
+size_t boxes_running(struct boxes *boxes)
+{
+    return atomic_load(&boxes->running);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * boxes_internal: the factory's fields, for the files of this room only.
+ */
+#ifndef KERND_BOX_BOXES_INTERNAL_H
+#define KERND_BOX_BOXES_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/box/boxes.h"
+#include "lib/box/engine.h"
+#include "lib/box/seccomp.h"
+
+#define BOXES_ROOTS 6
+
+struct boxes {
+    const struct engine *engine;
+    char *launcher; /* absolute path, NULL: not found */
+    char *version;
+    char *boxes_dir;
+    char *library_dir;
+    char *etc_dir;
+    char *probe_dir; /* an empty workspace for probes */
+    char *resolv_conf;
+    struct engine_root root[BOXES_ROOTS];
+    struct seccomp seccomp;
+    int boxes_fd;
+    bool tasks_limited; /* RLIMIT_NPROC counts per user namespace here */
+    atomic_size_t running;
+    pthread_mutex_t lock; /* guards what follows */
+    bool ready;
+    int64_t probed_ns;
+    struct err failure;
+};
+
+/* 0, or -1 ENGINE_UNAVAILABLE when there is no launcher at all. */
+int boxes_check_launcher(const struct boxes *boxes, struct err *err);
+
+#endif

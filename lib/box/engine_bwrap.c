@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: drive bubblewrap (bwrap 0.7 or later: --size).
+ * Owns: nothing.
+ * Threads: any.
+ * May include: base, engine.
+ */
+#include <inttypes.h>
+
+#include "lib/base/text.h"
+#include "lib/box/engine.h"
+#include "lib/box/guest_etc.h"
+#include "lib/box/seccomp.h"
+
+static void add_namespaces(const struct engine_plan *plan, struct strv *argv)
+{
+    strv_add_all(argv, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
+                 "--unshare-cgroup-try", NULL);
+    if (!plan->spec->network) {
+        strv_add(argv, "--unshare-net");
+    }
+    strv_add_all(argv, "--as-pid-1", "--die-with-parent", "--new-session", "--hostname",
+                 GUEST_ETC_HOSTNAME, "--clearenv", "--cap-drop", "ALL", NULL);
+    strv_addf(argv, "--uid");
+    strv_addf(argv, "%d", GUEST_ETC_UID);
+    strv_addf(argv, "--gid");
+    strv_addf(argv, "%d", GUEST_ETC_UID);
+    for (int i = 0; i < SECCOMP_PROGRAMS; i++) {
+        strv_add(argv, "--add-seccomp-fd");
+        strv_addf(argv, "%d", ENGINE_FIRST_SECCOMP_FD + i);
+    }
+}
+
+static void add_system(const struct engine_plan *plan, struct strv *argv)
+{
+    strv_add_all(argv, "--ro-bind", "/usr", "/usr", NULL);
+    for (size_t i = 0; i < plan->root_count; i++) {
+        const struct engine_root *root = &plan->root[i];
+
+        if (root->present && root->link != NULL) {
+            strv_add_all(argv, "--symlink", root->link, root->path, NULL);
+        } else if (root->present) {
+            strv_add_all(argv, "--ro-bind", root->path, root->path, NULL);
+        }
+    }
+    strv_add_all(argv, "--ro-bind", plan->etc_dir, "/etc", NULL);
+    if (plan->spec->network && plan->resolv_conf != NULL) {
+        strv_add_all(argv, "--ro-bind", plan->resolv_conf, "/etc/resolv.conf", NULL);
+    }
+    strv_add_all(argv, "--proc", "/proc", "--dev", "/dev", NULL);
+}
+
+/* Memory-backed, so never larger than the box's memory. */
+static void add_tmpfs(const struct engine_plan *plan, struct strv *argv, const char *mode,
+                      const char *path)
+{
+    if (plan->spec->limits.memory_bytes > 0) {
+        strv_add(argv, "--size");
+        strv_addf(argv, "%" PRIu64, plan->spec->limits.memory_bytes);
+    }
+    strv_add_all(argv, "--perms", mode, "--tmpfs", path, NULL);
+}
+
+static void add_private(const struct engine_plan *plan, struct strv *argv)
+{
+    add_tmpfs(plan, argv, "1777", "/tmp");
+    add_tmpfs(plan, argv, "0755", GUEST_ETC_HOME);
+    add_tmpfs(plan, argv, "1777", "/dev/shm");
+    /* Devices and terminals are mounts of their own beneath: only the directory gets read-only. */
+    strv_add_all(argv, "--remount-ro", "/dev", "--symlink", "../tmp", "/var/tmp", NULL);
+}
+
+static void add_kernd(const struct engine_plan *plan, struct strv *argv)
+{
+    strv_add_all(argv, "--ro-bind", plan->box_dir, "/run/kernd", NULL);
+    if (text_starts_with(plan->library_dir, "/usr/")) {
+        /* There already: a link is cheaper than a mount. */
+        strv_add_all(argv, "--symlink", plan->library_dir, "/run/kernd-lib", NULL);
+    } else {
+        strv_add_all(argv, "--ro-bind", plan->library_dir, "/run/kernd-lib", NULL);
+    }
+}
+
+static void add_mounts(const struct engine_plan *plan, struct strv *argv)
+{
+    strv_add_all(argv, "--bind", plan->spec->workspace, "/workspace", NULL);
+    for (size_t i = 0; i < plan->spec->mount_count; i++) {
+        const struct box_mount *mount = &plan->spec->mounts[i];
+
+        strv_add_all(argv, mount->writable ? "--bind" : "--ro-bind", mount->source, mount->target,
+                     NULL);
+    }
+    strv_add_all(argv, "--remount-ro", "/", "--chdir", "/workspace", NULL);
+}
+
+static void make_argv(const struct engine_plan *plan, struct strv *ret_argv)
+{
+    strv_add(ret_argv, "bwrap");
+    add_namespaces(plan, ret_argv);
+    add_system(plan, ret_argv);
+    add_private(plan, ret_argv);
+    add_kernd(plan, ret_argv);
+    add_mounts(plan, ret_argv);
+    strv_add_all(ret_argv, "--", "/run/kernd-lib/kernd-init", NULL);
+}
+
+const struct engine engine_bwrap = {
+    .name = "bubblewrap",
+    .launcher_name = "bwrap",
+    .package = "bubblewrap",
+    .seccomp = true,
+    .argv = make_argv,
+};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * init: the parts of kernd-init, the static program that is PID 1 of every box.
+ *
+ * It keeps no descriptor that the program could inherit and is not dumpable, so that the program,
+ * which runs under the same user id, can neither read nor steer it (PR_SET_DUMPABLE in prctl(2),
+ * "ptrace access mode checking" in ptrace(2)). Signals from inside can't end PID 1 either
+ * (pid_namespaces(7)).
+ */
+#ifndef KERND_BOX_INIT_H
+#define KERND_BOX_INIT_H
+
+#include <sys/types.h>
+
+#include "lib/box/init_wire.h"
+
+/* The program as asked for; the vectors' strings live in the received message. */
+struct init_program {
+    struct init_wire_start limits;
+    const char *cwd;
+    char **argv; /* NULL-terminated */
+    char **environment;
+};
+
+/* Reads the START message. False: the connection ended or broke the protocol. */
+bool init_receive_start(int connection, struct init_program *ret_program);
+
+/* Sends one message; false when the connection is gone. */
+bool init_send(int connection, enum init_wire_type type, const void *body, size_t size);
+
+/*
+ * Starts the program in a session of its own. *ret_errno is 0 when its exec succeeded, else the
+ * reason; the process then has written one line to its stderr and ends with 127 (not found) or 126.
+ * The process id, or -1 when not even a process could be made.
+ */
+pid_t init_child_start(const struct init_program *program, int *ret_errno);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: fork and exec of the box's program with clean signals, session and limits.
+ * Owns: nothing.
+ * Threads: one.
+ * May include: base, init.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/base/fd.h"
+#include "lib/box/init.h"
+
+#define EXIT_NOT_FOUND 127
+#define EXIT_NOT_STARTED 126
+/* The host's out-of-memory killer shall take a box before anything else of this user. */
+#define OOM_SCORE "800"
+#define FILES_HARD_MAX ((rlim_t)65536)
+#define NAME_SHOWN_MAX ((size_t)200)
+
+/* PID 1 blocks SIGCHLD, and launchers may leave signals ignored; neither is for the program. */
+static void reset_signals(void)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++) {
+        (void)sigaction(number, &action, NULL);
+    }
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Lowers a limit, never above what is already the hard one. */
+static void limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
+{
+    struct rlimit value;
+
+    if (getrlimit(resource, &value) < 0) {
+        return;
+    }
+    value.rlim_max = hard < value.rlim_max ? hard : value.rlim_max;
+    value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
+    (void)setrlimit(resource, &value);
+}
+
+static void set_limits(const struct init_wire_start *limits)
+{
+    limit(RLIMIT_CORE, 0, 0);
+    limit(RLIMIT_NOFILE, limits->files, FILES_HARD_MAX);
+    if (limits->file_bytes > 0) {
+        limit(RLIMIT_FSIZE, limits->file_bytes, limits->file_bytes);
+    }
+    if (limits->tasks > 0) {
+        /* Counted per user and user namespace (Linux 5.14), so kernd-init is one of them. */
+        limit(RLIMIT_NPROC, (rlim_t)limits->tasks + 1, (rlim_t)limits->tasks + 1);
+    }
+}
+
+static void raise_oom_score(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        ssize_t ignored = write(fd, OOM_SCORE, sizeof(OOM_SCORE) - 1);
+
+        (void)ignored;
+        fd_close(fd);
+    }
+}
+
+/* "kernd: cannot start 'name': reason", in one write so that it stays one line. */
+static void tell(const char *what, const char *name, int reason)
+{
+    const char *text = err_errno_text(reason);
+    const struct {
+        const char *text;
+        size_t size;
+    } parts[] = {
+        { "kernd: ", 7 }, { what, strlen(what) },
+        { " '", 2 },      { name, strnlen(name, NAME_SHOWN_MAX) },
+        { "': ", 3 },     { text, strlen(text) },
+        { "\n", 1 },
+    };
+    char line[sizeof("kernd: ") + NAME_SHOWN_MAX + 128];
+    size_t size = 0;
+    ssize_t ignored = 0;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (size + parts[i].size <= sizeof(line)) {
+            memcpy(line + size, parts[i].text, parts[i].size);
+            size += parts[i].size;
+        }
+    }
+    ignored = write(STDERR_FILENO, line, size);
+    (void)ignored;
+}
+
+static void fail(int report, int reason, int exit_code) __attribute__((noreturn));
+static void fail(int report, int reason, int exit_code)
+{
+    (void)fd_write_full(report, &reason, sizeof(reason));
+    _exit(exit_code);
+}
+
+static void run_child(const struct init_program *program, int report) __attribute__((noreturn));
+static void run_child(const struct init_program *program, int report)
+{
+    (void)setsid();
+    raise_oom_score();
+    set_limits(&program->limits);
+    reset_signals();
+    if (chdir(program->cwd) < 0) {
+        int reason = errno;
+
+        tell("cannot start in", program->cwd, reason);
+        fail(report, reason, EXIT_NOT_STARTED);
+    }
+    /* execvpe looks for the program in the caller's own PATH, not in the one it passes on. */
+    environ = program->environment;
+    (void)execvpe(program->argv[0], program->argv, program->environment);
+    {
+        int reason = errno;
+
+        tell("cannot start", program->argv[0], reason);
+        fail(report, reason,
+             reason == ENOENT || reason == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
+    }
+}
+
+pid_t init_child_start(const struct init_program *program, int *ret_errno)
+{
+    int report_read = -1;
+    int report_write = -1;
+    int reason = 0;
+    pid_t pid = -1;
+
+    if (fd_pipe(&report_read, &report_write) < 0) {
+        *ret_errno = errno;
+        return -1;
+    }
+    pid = fork();
+    if (pid == 0) {
+        run_child(program, report_write);
+    }
+    *ret_errno = pid < 0 ? errno : 0;
+    fd_close(report_write);
+    /* The write end closes by itself at exec: nothing to read means success. */
+    if (pid > 0 && fd_read_full(report_read, &reason, sizeof(reason)) == 0) {
+        *ret_errno = reason;
+    }
+    fd_close(report_read);
+    return pid;
+}

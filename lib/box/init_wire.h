@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * init_wire: what kernd and kernd-init say to each other, over one SOCK_STREAM connection.
+ *
+ *     kernd-init                          kernd
+ *     HELLO   ready, waiting       ->
+ *                                  <-     START   the program (at most once)
+ *     STARTED exec done or errno   ->
+ *                                  <-     SIGNAL  any number
+ *     EXITED  status and usage     ->             then kernd-init exits, and the box with it
+ *
+ * A message is a header and `size` bytes. Both ends are built together and run on one machine, so
+ * integers have the host's order. The end of the connection means: exit at once. Header-only, since
+ * both programs need it and it is all pure.
+ */
+#ifndef KERND_BOX_INIT_WIRE_H
+#define KERND_BOX_INIT_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define INIT_WIRE_VERSION UINT32_C(1)
+#define INIT_WIRE_START_MAX ((size_t)4 * 1024 * 1024)
+#define INIT_WIRE_STRINGS_MAX UINT32_C(65536)
+/* A path in the box; kernd's per-box directory is there, read-only. */
+#define INIT_WIRE_SOCKET "/run/kernd/init.sock"
+
+enum init_wire_type {
+    INIT_WIRE_HELLO = 1,
+    INIT_WIRE_START,
+    INIT_WIRE_STARTED,
+    INIT_WIRE_SIGNAL,
+    INIT_WIRE_EXITED,
+};
+
+struct init_wire_header {
+    uint32_t type;
+    uint32_t size; /* of what follows */
+};
+
+struct init_wire_hello {
+    uint32_t version;
+    uint32_t zero;
+};
+
+/* Followed by the working directory, argv and environment, each string with its NUL byte. */
+struct init_wire_start {
+    uint32_t argument_count;
+    uint32_t environment_count;
+    uint32_t tasks;      /* RLIMIT_NPROC of the program and its children, 0: as it is */
+    uint32_t files;      /* RLIMIT_NOFILE, soft */
+    uint64_t file_bytes; /* RLIMIT_FSIZE, 0: as it is */
+};
+
+struct init_wire_started {
+    int32_t start_errno; /* 0: exec succeeded */
+    uint32_t zero;
+    int64_t at_ns; /* CLOCK_MONOTONIC, which boxes share with the host */
+};
+
+struct init_wire_signal {
+    int32_t signal_number;
+    uint32_t all; /* 0: the program's process; 1: every process of the box but kernd-init */
+};
+
+/* Usage: getrusage(RUSAGE_CHILDREN) of kernd-init, i.e. of every process that ended in the box. */
+struct init_wire_exited {
+    int32_t wait_status; /* wait(2) form */
+    uint32_t zero;
+    int64_t at_ns;
+    int64_t cpu_user_us;
+    int64_t cpu_system_us;
+    int64_t max_rss_bytes; /* of the largest single process */
+};
+
+/* The parts of a START message; the strings point into it. */
+struct init_wire_strings {
+    const char *cwd;
+    const char *argv;        /* argument_count strings, one behind the other */
+    const char *environment; /* environment_count strings */
+};
+
+/* Skips one NUL-terminated string before end; NULL if there is none. */
+static inline const char *init_wire_skip(const char *at, const char *end)
+{
+    const char *nul = at == NULL ? NULL : memchr(at, '\0', (size_t)(end - at));
+
+    return nul == NULL ? NULL : nul + 1;
+}
+
+/*
+ * Checks a START body of size bytes: counts within bounds, exactly that many strings, nothing
+ * behind them. False when malformed.
+ */
+static inline bool init_wire_parse_start(const void *body, size_t size,
+                                         struct init_wire_start *ret_start,
+                                         struct init_wire_strings *ret_strings)
+{
+    const char *end = (const char *)body + size;
+    const char *at = (const char *)body + sizeof(*ret_start);
+    struct init_wire_start start;
+    struct init_wire_strings strings;
+
+    if (size < sizeof(start) || size > INIT_WIRE_START_MAX) {
+        return false;
+    }
+    memcpy(&start, body, sizeof(start));
+    if (start.argument_count == 0 || start.argument_count > INIT_WIRE_STRINGS_MAX ||
+        start.environment_count > INIT_WIRE_STRINGS_MAX) {
+        return false;
+    }
+    strings.cwd = at;
+    at = init_wire_skip(at, end);
+    strings.argv = at;
+    for (uint32_t i = 0; i < start.argument_count; i++) {
+        at = init_wire_skip(at, end);
+    }
+    strings.environment = at;
+    for (uint32_t i = 0; i < start.environment_count; i++) {
+        at = init_wire_skip(at, end);
+    }
+    if (at != end) {
+        return false;
+    }
+    *ret_start = start;
+    *ret_strings = strings;
+    return true;
+}
+
+#endif

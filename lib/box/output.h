@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output: takes what a program wrote from the pipes: kept and told up to the cap, counted and
+ * dropped beyond it, so that a flood never blocks and never costs memory.
+ */
+#ifndef KERND_BOX_OUTPUT_H
+#define KERND_BOX_OUTPUT_H
+
+#include <stdint.h>
+
+#include "lib/box/box.h"
+
+enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
+
+/* One reading. The number of bytes, 0 when there is nothing now or no more at all. io may be NULL.
+ */
+uint64_t output_take(struct box *box, struct box_io *io, enum output_stream stream);
+
+/* Reads both pipes until they are empty, but at most about max bytes each. */
+void output_drain(struct box *box, struct box_io *io, uint64_t max);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * seccomp_table: which system call does what in a box. Data only; seccomp.h turns it into programs.
+ *
+ * Calls that no row names are refused with ENOSYS, as if the kernel were older: programs then use
+ * what they used before that call existed.
+ */
+#ifndef KERND_BOX_SECCOMP_TABLE_H
+#define KERND_BOX_SECCOMP_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum seccomp_table_action {
+    SECCOMP_TABLE_ALLOW,
+    SECCOMP_TABLE_ERROR, /* fails with `error` */
+    SECCOMP_TABLE_KILL,  /* the process dies of SIGSYS */
+};
+
+enum seccomp_table_when {
+    SECCOMP_TABLE_ALWAYS,
+    SECCOMP_TABLE_RANGE, /* first <= argument <= last */
+    SECCOMP_TABLE_BITS,  /* (argument & first) == last */
+};
+
+struct seccomp_table_row {
+    const char *name;
+    enum seccomp_table_action action;
+    int error;
+    enum seccomp_table_when when;
+    unsigned argument; /* 0-5 */
+    uint64_t first;
+    uint64_t last;
+    const char *note; /* what the condition means, NULL: none */
+};
+
+/*
+ * Two programs are loaded and the stricter verdict wins (seccomp(2)): `list` allows by name and
+ * refuses the rest; `walls` lets everything pass but what must be looked at by argument.
+ */
+enum seccomp_table_program { SECCOMP_TABLE_LIST, SECCOMP_TABLE_WALLS };
+
+/* Row number `index` of a program; false past the end. */
+bool seccomp_table_at(enum seccomp_table_program program, size_t index,
+                      struct seccomp_table_row *ret_row);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: clone3 and exec of a launcher.
+ * Owns: nothing; the child and its descriptors are the caller's.
+ * Threads: any; the child dies with the thread that called.
+ * May include: base.
+ */
+#include "lib/box/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+
+/* Between clone3 and exec the child is a copy of one thread of a threaded program: other threads'
+ * locks may be held for ever. So it makes system calls only, and sanitizers stay out. */
+#define CHILD_ONLY __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* Above every descriptor number of the child, so that dup3 never hits one it still needs. */
+#define ASIDE 256
+#define CHILD_FAILED 127
+
+/* struct sigaction as the kernel has it (rt_sigaction(2)); all zero is SIG_DFL. */
+struct kernel_sigaction {
+    unsigned long words[4];
+};
+
+/* Handlers are gone by CLONE_CLEAR_SIGHAND; what the daemon ignores (SIGPIPE) is inherited. */
+CHILD_ONLY static void reset_signals(void)
+{
+    struct kernel_sigaction action = { { 0 } };
+    uint64_t none = 0;
+
+    for (long number = 1; number < NSIG; number++) {
+        (void)syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(none));
+    }
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
+}
+
+/* Moves the given descriptors to 0, 1, ... and closes all others but report_fd, which ends up
+ * behind them, close-on-exec. Its new number, or -1. */
+CHILD_ONLY static int place_fds(const struct spawn_request *request, int report_fd)
+{
+    int last = (int)request->fd_count;
+    int report = (int)syscall(SYS_fcntl, report_fd, F_DUPFD_CLOEXEC, ASIDE);
+    int aside[SPAWN_FDS_MAX];
+
+    for (int i = 0; i < last; i++) {
+        aside[i] = (int)syscall(SYS_fcntl, request->fds[i], F_DUPFD_CLOEXEC, ASIDE);
+        if (aside[i] < 0) {
+            return -1;
+        }
+    }
+    for (int i = 0; i < last; i++) {
+        if (syscall(SYS_dup3, aside[i], i, 0) < 0) {
+            return -1;
+        }
+    }
+    if (report < 0 || syscall(SYS_dup3, report, last, O_CLOEXEC) < 0 ||
+        syscall(SYS_close_range, last + 1, UINT_MAX, 0) < 0) {
+        return -1;
+    }
+    return last;
+}
+
+CHILD_ONLY static void run_child(const struct spawn_request *request, int report_fd, pid_t parent)
+    __attribute__((noreturn));
+CHILD_ONLY static void run_child(const struct spawn_request *request, int report_fd, pid_t parent)
+{
+    int reason = 0;
+    int placed = -1;
+
+    (void)syscall(SYS_setpgid, 0, 0);
+    (void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    /* The parent may have died before that took effect. */
+    if (syscall(SYS_getppid) == parent) {
+        reset_signals();
+        placed = place_fds(request, report_fd);
+        if (placed >= 0) {
+            (void)syscall(SYS_execve, request->path, request->argv, request->environment);
+        }
+        reason = errno;
+        (void)syscall(SYS_write, placed >= 0 ? placed : report_fd, &reason, sizeof(reason));
+    }
+    for (;;) {
+        (void)syscall(SYS_exit_group, CHILD_FAILED);
+    }
+}
+
+int spawn_start(const struct spawn_request *request, struct spawn_child *ret_child, struct err *err)
+{
+    CLEANUP_FD int report_read = -1;
+    CLEANUP_FD int report_write = -1;
+    int pidfd = -1;
+    pid_t parent = getpid();
+    struct clone_args arguments = {
+        .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
+        .pidfd = (uint64_t)(uintptr_t)&pidfd,
+        .exit_signal = SIGCHLD,
+    };
+    long pid = -1;
+
+    if (request->fd_count > SPAWN_FDS_MAX || fd_pipe(&report_read, &report_write) < 0) {
+        return err_set(err, ERR_IO, errno, "no descriptor left to start a process");
+    }
+    if (request->cgroup_fd >= 0) {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = (unsigned)request->cgroup_fd;
+    }
+    pid = syscall(SYS_clone3, &arguments, sizeof(arguments));
+    if (pid == 0) {
+        run_child(request, report_write, parent);
+    }
+    if (pid < 0) {
+        return err_set(err, ERR_IO, errno, "can't make a process: %s", err_errno_text(errno));
+    }
+    (void)fd_set_nonblocking(report_read, true);
+    ret_child->pid = (pid_t)pid;
+    ret_child->pidfd = pidfd;
+    ret_child->exec_error = CLEANUP_TAKE_FD(report_read);
+    return 0;
+}
+
+int spawn_exec_errno(const struct spawn_child *child)
+{
+    int reason = 0;
+
+    return read(child->exec_error, &reason, sizeof(reason)) == (ssize_t)sizeof(reason) ? reason : 0;
+}
+
+void spawn_kill(const struct spawn_child *child)
+{
+    if (child->pid > 0) {
+        /* The group may not exist yet, or hold only this process: do both. */
+        (void)kill(-child->pid, SIGKILL);
+        (void)syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
+    }
+}
+
+bool spawn_reap(struct spawn_child *child, int *ret_status)
+{
+    int status = 0;
+
+    if (child->pid > 0) {
+        if (waitpid(child->pid, &status, WNOHANG) == 0) {
+            return false;
+        }
+        if (ret_status != NULL) {
+            *ret_status = status;
+        }
+        child->pid = 0;
+    }
+    return true;
+}
+
+bool spawn_await(struct spawn_child *child, int64_t deadline)
+{
+    struct pollfd dead = { .fd = child->pidfd, .events = POLLIN };
+
+    while (!spawn_reap(child, NULL)) {
+        if (clock_passed(deadline)) {
+            return false;
+        }
+        (void)poll(&dead, 1, clock_poll_ms(deadline, -1));
+    }
+    return true;
+}
+
+void spawn_done(struct spawn_child *child)
+{
+    fd_clear(&child->pidfd);
+    fd_clear(&child->exec_error);
+}

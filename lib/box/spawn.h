@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spawn: starts a launcher as a clean child process, watched by a pidfd.
+ *
+ * Linux 5.9 is the floor: clone3 (5.3) with CLONE_PIDFD and CLONE_CLEAR_SIGHAND (5.5), close_range
+ * (5.9); CLONE_INTO_CGROUP needs 5.7. The child has default signal dispositions, an empty signal
+ * mask, a process group of its own, exactly the descriptors it was given, and it dies with the
+ * thread that made it (PR_SET_PDEATHSIG, prctl(2)).
+ */
+#ifndef KERND_BOX_SPAWN_H
+#define KERND_BOX_SPAWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+
+#define SPAWN_FDS_MAX ((size_t)16)
+
+struct spawn_request {
+    const char *path; /* absolute */
+    char *const *argv;
+    char *const *environment;
+    const int *fds; /* become 0, 1, 2, ... in the child */
+    size_t fd_count;
+    int cgroup_fd; /* directory of the cgroup to be born in, -1: the caller's */
+};
+
+struct spawn_child {
+    pid_t pid; /* also its process group, until reaped */
+    int pidfd;
+    int exec_error; /* read end: an errno if exec failed, end of file once it succeeded */
+};
+
+/* Returns before exec. 0, or -1 IO. The child is the caller's to kill and to reap. */
+int spawn_start(const struct spawn_request *request, struct spawn_child *ret_child,
+                struct err *err);
+
+/* 0 when exec succeeded or has not been tried yet, else its errno. Never blocks. */
+int spawn_exec_errno(const struct spawn_child *child);
+
+/* SIGKILL to the child and its process group. Safe until it is reaped, and after. */
+void spawn_kill(const struct spawn_child *child);
+
+/* Collects a dead child. True: gone, its wait status in *ret_status (may be NULL). Never blocks. */
+bool spawn_reap(struct spawn_child *child, int *ret_status);
+
+/* As spawn_reap, but waits for the death until the deadline. */
+bool spawn_await(struct spawn_child *child, int64_t deadline);
+
+/* Closes the descriptors; does not kill. */
+void spawn_done(struct spawn_child *child);
+
+#endif
