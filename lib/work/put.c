@@ -259,11 +259,10 @@ void put_free(struct put *put)
     free(put);
 }
 
-int put_whole(int root, const char *path, const struct put_options *options, const void *data,
-              size_t size, struct err *err)
+int put_whole(int root, const char *path, const void *data, size_t size, struct err *err)
 {
     struct put *put = NULL;
-    int result = put_begin(root, path, options, &put, err);
+    int result = put_begin(root, path, NULL, &put, err);
 
     if (result == 0) {
         result = put_write(put, data, size, err);

@@ -49,8 +49,7 @@ int put_commit(struct put *put, bool *ret_created, struct entry *ret_entry, stru
 
 void put_free(struct put *put);
 
-/* All of it for bytes at hand. options may be NULL. */
-int put_whole(int root, const char *path, const struct put_options *options, const void *data,
-              size_t size, struct err *err);
+/* All of it for bytes at hand, with zeroed options. */
+int put_whole(int root, const char *path, const void *data, size_t size, struct err *err);
 
 #endif
