@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -166,7 +165,7 @@ int workspace_remove(int parent, const char *name, struct remove_left *ret_left)
 
     if (discard(parent, name, trashed, &err) < 0) {
         *ret_left = (struct remove_left){ .count = 1, .sys = err.sys };
-        (void)strncpy(ret_left->first, name, sizeof(ret_left->first) - 1);
+        (void)snprintf(ret_left->first, sizeof(ret_left->first), "%.255s", name);
         return -1;
     }
     if (trashed[0] == '\0') {
