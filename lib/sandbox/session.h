@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session: files that persist between calls, and the options those calls inherit.
+ *
+ * The row in the store is the session; memory holds only what is in use. Any thread but the event
+ * one: calls here read and write the store. A caller that may not see a session is told it is not
+ * there.
+ */
+#ifndef KERND_SANDBOX_SESSION_H
+#define KERND_SANDBOX_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/sandbox/options.h"
+
+struct execution;
+struct sandbox;
+
+#define SESSION_ID_SIZE 65
+
+enum session_state {
+    SESSION_CREATING, /* its setup runs */
+    SESSION_READY,
+    SESSION_DELETING,
+    SESSION_EXPIRED, /* its idle timeout or lifetime ran out; the files are gone */
+};
+
+const char *session_state_text(enum session_state state);
+int session_state_parse(const char *text, enum session_state *ret_state);
+
+/* Who asks: the fairness key, and whether it may see sessions of others. */
+struct session_actor {
+    uint64_t caller;
+    bool all;
+};
+
+/* A session as it is told; owned, session_view_done frees. */
+struct session_view {
+    char id[SESSION_ID_SIZE];
+    enum session_state state;
+    struct options options;
+    bool owned; /* the workspace is kernd's own and goes with the session */
+    int64_t created_ms;
+    int64_t updated_ms; /* options, labels */
+    int64_t used_ms;    /* end of the last call, or a keepalive */
+    int64_t expires_ms; /* 0: never */
+    size_t running;     /* executions now */
+    size_t kernels;
+    bool measured; /* the two below are known */
+    uint64_t bytes;
+    uint64_t files;
+};
+void session_view_done(struct session_view *view);
+
+struct session_created {
+    struct session_view view;
+    bool is_new;             /* false: the same id with the same options was there */
+    struct execution *setup; /* NULL, or the running setup: one reference */
+};
+
+/*
+ * Makes a session. id NULL: one is made. options are taken over. With a setup command the session
+ * is CREATING until it ran. -1: SESSION_EXISTS (same id, other options), MOUNT_REFUSED, BAD_VALUE,
+ * NOT_SUPPORTED_HERE, LIMIT_EXCEEDS_MAXIMUM, STORE_FULL.
+ */
+int session_create(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                   struct options *options, struct session_created *ret, struct err *err);
+
+/* measure: also count the workspace's bytes and files (a walk). Never renews the idle timer. */
+int session_get(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                bool measure, struct session_view *ret_view, struct err *err);
+
+struct session_filter {
+    size_t limit;       /* 1-1000 */
+    const char *cursor; /* NULL: from the start; else what a page before gave */
+    bool by_state;
+    enum session_state state;
+    const char *label; /* "key=value" or NULL */
+};
+
+struct session_page {
+    struct session_view *items;
+    size_t count;
+    char *next_cursor; /* NULL at the end */
+};
+void session_page_done(struct session_page *page);
+
+/* Newest first. -1 BAD_CURSOR. */
+int session_list(struct sandbox *sandbox, const struct session_actor *actor,
+                 const struct session_filter *filter, struct session_page *ret_page,
+                 struct err *err);
+
+/*
+ * Replaces limits, env, labels, timers ... by the given options (made from session_get's and a
+ * patch). options are taken over; engine, workspace, setup and mounts must be unchanged
+ * (BAD_VALUE).
+ */
+int session_patch(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                  struct options *options, struct session_view *ret_view, struct err *err);
+
+int session_keepalive(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                      struct session_view *ret_view, struct err *err);
+
+/*
+ * Cancels what runs, waits for it within the stop ladder, removes an owned workspace and the row.
+ * 0 also when it is not there. -1 SESSION_BUSY when something would not end.
+ */
+int session_delete(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                   struct err *err);
+
+/* A new session with a copy of the files (reflinks where the file system has them). */
+int session_fork(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                 const char *new_id, struct session_view *ret_view, struct err *err);
+
+/*
+ * Runs a setup command over the session: the one step with the network on, deadline at least 120 s.
+ * The execution with one reference, or NULL.
+ */
+struct execution *session_setup(struct sandbox *sandbox, const struct session_actor *actor,
+                                const char *id, const char *command, struct err *err);
+
+/*
+ * A hold keeps the session's workspace from being deleted while files are read or written.
+ * root is open on the workspace; session_release in any case. Counts as use.
+ */
+struct session_hold;
+int session_hold(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                 struct session_hold **ret_hold, struct err *err);
+int session_hold_root(const struct session_hold *hold);
+const struct options *session_hold_options(const struct session_hold *hold);
+void session_release(struct session_hold *hold);
+
+#endif
