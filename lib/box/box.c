@@ -150,7 +150,8 @@ int box_signal(struct box *box, int signal_number, bool all, struct err *err)
 
 void box_enforced(const struct box *box, struct box_enforced *ret_enforced)
 {
-    ret_enforced->memory = box->limits.memory_bytes > 0 ? "watchdog" : "none";
+    ret_enforced->memory =
+        box->limits.memory_bytes > 0 && watchdog_supported() ? "watchdog" : "none";
     ret_enforced->pids = box->limits.pids > 0 && box->boxes->tasks_limited ? "rlimit" : "none";
     ret_enforced->cpu = "none";
     ret_enforced->disk = "none";

@@ -97,9 +97,9 @@ static struct outcome_facts gather(const struct box *box, bool gone)
         .gone = gone,
         .memory_cap = box->limits.memory_bytes,
         .over_bytes = watchdog->over_bytes,
-        .over_pids = watchdog->over_pids,
-        .peak_bytes = watchdog->peak_pids > 0 ? (int64_t)watchdog->peak_bytes : -1,
-        .peak_pids = watchdog->peak_pids > 0 ? (int64_t)watchdog->peak_pids : -1,
+        .over_processes = watchdog->over_processes,
+        .peak_bytes = watchdog->peak_tasks > 0 ? (int64_t)watchdog->peak_bytes : -1,
+        .peak_pids = watchdog->peak_tasks > 0 ? (int64_t)watchdog->peak_tasks : -1,
         .disk_cap = box->limits.disk_bytes,
     };
 }

@@ -118,7 +118,7 @@ static bool judge(struct box *box, struct box_io *io, const struct pollfd *watch
         *ret_stop = BOX_STOP_CANCELLED;
     } else if (clock_passed(io->deadline)) {
         *ret_stop = BOX_STOP_DEADLINE;
-    } else if (watchdog_look(&box->watchdog, clock_mono_ns())) {
+    } else if (watchdog_look(&box->watchdog)) {
         *ret_stop = BOX_STOP_OOM;
     } else {
         return false;

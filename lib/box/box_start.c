@@ -252,7 +252,7 @@ static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
     box->stdout_fd = -1;
     box->stderr_fd = -1;
     (void)id_make("box", box->id);
-    watchdog_start(&box->watchdog, 0, 0);
+    watchdog_init(&box->watchdog);
     (void)atomic_fetch_add(&boxes->running, 1);
     return box;
 }

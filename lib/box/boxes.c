@@ -27,6 +27,7 @@
 #include "lib/box/guest_etc.h"
 #include "lib/box/launcher.h"
 #include "lib/box/tree.h"
+#include "lib/box/watchdog.h"
 
 #define LANDLOCK_VERSION_FLAG 1U /* LANDLOCK_CREATE_RULESET_VERSION, landlock_create_ruleset(2) */
 
@@ -219,7 +220,7 @@ void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
     *ret_abilities = (struct boxes_abilities){
         .engine = boxes->engine->name,
         .engine_version = boxes->version,
-        .memory = "watchdog",
+        .memory = watchdog_supported() ? "watchdog" : "none",
         .pids = boxes->tasks_limited ? "rlimit" : "none",
         .cpu = "none",
         .disk = "none",

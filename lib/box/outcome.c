@@ -44,7 +44,7 @@ static void take_evidence(const struct outcome_facts *facts, struct box_outcome 
         (void)snprintf(text, size,
                        "memory watchdog: %" PRIu64
                        " MiB in %zu processes, above the cap of %" PRIu64 " MiB",
-                       facts->over_bytes / MIB, facts->over_pids, facts->memory_cap / MIB);
+                       facts->over_bytes / MIB, facts->over_processes, facts->memory_cap / MIB);
     } else if (outcome->disk_full) {
         (void)snprintf(text, size, "the workspace is above its quota of %" PRIu64 " MiB",
                        facts->disk_cap / MIB);

@@ -16,7 +16,7 @@ struct outcome_facts {
     bool gone;
     uint64_t memory_cap;
     uint64_t over_bytes; /* the watchdog's measurement above the cap, 0: none */
-    size_t over_pids;
+    size_t over_processes;
     int64_t peak_bytes; /* the watchdog's largest sum, -1: it did not look */
     int64_t peak_pids;  /* -1: not counted */
     uint64_t disk_cap;

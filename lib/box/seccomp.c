@@ -40,33 +40,35 @@ static uint32_t action_of(const struct seccomp_table_row *row)
     return SCMP_ACT_KILL_PROCESS;
 }
 
+/* Adds a rule with one condition, and that of row->nonzero if there is one. */
 static int add(scmp_filter_ctx filter, const struct seccomp_table_row *row, int number,
-               const struct scmp_arg_cmp *condition)
+               struct scmp_arg_cmp condition)
 {
-    return seccomp_rule_add_array(filter, action_of(row), number, condition == NULL ? 0 : 1,
-                                  condition);
+    const struct scmp_arg_cmp conditions[] = {
+        condition,
+        { .arg = row->nonzero, .op = SCMP_CMP_NE, .datum_a = 0 },
+    };
+
+    return seccomp_rule_add_array(filter, action_of(row), number, row->nonzero == 0 ? 1 : 2,
+                                  conditions);
 }
 
 /* One comparison an argument is all libseccomp has, so a range is its values or an open end. */
 static int add_range(scmp_filter_ctx filter, const struct seccomp_table_row *row, int number)
 {
     struct scmp_arg_cmp condition = { .arg = row->argument, .op = SCMP_CMP_EQ };
+    int failed = 0;
 
     if (row->last == UINT64_MAX) {
         condition.op = SCMP_CMP_GE;
         condition.datum_a = row->first;
-        return add(filter, row, number, &condition);
+        return add(filter, row, number, condition);
     }
-    for (uint64_t value = row->first; value <= row->last; value++) {
-        int failed = 0;
-
+    for (uint64_t value = row->first; failed == 0 && value <= row->last; value++) {
         condition.datum_a = value;
-        failed = add(filter, row, number, &condition);
-        if (failed != 0) {
-            return failed;
-        }
+        failed = add(filter, row, number, condition);
     }
-    return 0;
+    return failed;
 }
 
 static int add_row(scmp_filter_ctx filter, const struct seccomp_table_row *row)
@@ -86,13 +88,13 @@ static int add_row(scmp_filter_ctx filter, const struct seccomp_table_row *row)
     }
     switch (row->when) {
     case SECCOMP_TABLE_ALWAYS:
-        return add(filter, row, number, NULL);
+        return seccomp_rule_add_array(filter, action_of(row), number, 0, NULL);
     case SECCOMP_TABLE_RANGE:
         return add_range(filter, row, number);
     case SECCOMP_TABLE_BITS:
         break;
     }
-    return add(filter, row, number, &bits);
+    return add(filter, row, number, bits);
 }
 
 static int fill(scmp_filter_ctx filter, enum seccomp_table_program program)

@@ -32,6 +32,7 @@ struct seccomp_table_row {
     unsigned argument; /* 0-5 */
     uint64_t first;
     uint64_t last;
+    unsigned nonzero; /* a second argument that must not be 0 either; 0: no second condition */
     const char *note; /* what the condition means, NULL: none */
 };
 

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: read a process's memory from smaps.
+ * Owns: nothing.
+ * Threads: any.
+ * May include: base.
+ */
+#include "lib/box/smaps.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "lib/base/cleanup.h"
+
+#define KIB UINT64_C(1024)
+#define PIECE_SIZE ((size_t)16 * 1024)
+
+/* Closes the mapping read so far. */
+static void close_mapping(struct smaps *smaps)
+{
+    if (smaps->kind == SMAPS_WHOLE) {
+        smaps->bytes += (smaps->pss + smaps->swap_pss) * KIB;
+    } else if (smaps->kind == SMAPS_ANONYMOUS_PART) {
+        smaps->bytes += (smaps->anonymous + smaps->swap) * KIB;
+    }
+    smaps->kind = SMAPS_NONE;
+    smaps->pss = 0;
+    smaps->swap_pss = 0;
+    smaps->anonymous = 0;
+    smaps->swap = 0;
+}
+
+/* "start-end perms offset major:minor inode path" opens a mapping. False: not such a line. */
+static bool open_mapping(struct smaps *smaps, const char *line)
+{
+    unsigned major_number = 0;
+    unsigned minor_number = 0;
+    uint64_t inode = 0;
+
+    /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
+    if (sscanf(line, "%*[0-9a-f]-%*[0-9a-f] %*s %*s %x:%x %" SCNu64, &major_number, &minor_number,
+               &inode) != 3) {
+        return false;
+    }
+    close_mapping(smaps);
+    smaps->kind = inode == 0 || (smaps->shmem_device != 0 &&
+                                 makedev(major_number, minor_number) == smaps->shmem_device)
+                      ? SMAPS_WHOLE
+                      : SMAPS_ANONYMOUS_PART;
+    return true;
+}
+
+/* The number in "Name:   12 kB" if the line has that name. */
+static void take(const char *line, const char *name, uint64_t *value)
+{
+    size_t size = strlen(name);
+
+    if (strncmp(line, name, size) == 0) {
+        uint64_t number = 0;
+
+        for (const char *at = line + size + strspn(line + size, " "); *at >= '0' && *at <= '9';
+             at++) {
+            number = number * 10 + (uint64_t)(*at - '0');
+        }
+        *value = number;
+    }
+}
+
+void smaps_line(struct smaps *smaps, const char *line)
+{
+    /* Names of values start with a capital letter, addresses are lower-case hexadecimal. */
+    if (line[0] >= 'A' && line[0] <= 'Z') {
+        take(line, "Pss:", &smaps->pss);
+        take(line, "SwapPss:", &smaps->swap_pss);
+        take(line, "Anonymous:", &smaps->anonymous);
+        take(line, "Swap:", &smaps->swap);
+    } else {
+        (void)open_mapping(smaps, line);
+    }
+}
+
+void smaps_finish(struct smaps *smaps)
+{
+    close_mapping(smaps);
+}
+
+uint64_t smaps_shmem_device(void)
+{
+    CLEANUP_FD int fd = memfd_create("kernd-probe", MFD_CLOEXEC);
+    struct stat status;
+
+    return fd >= 0 && fstat(fd, &status) == 0 ? status.st_dev : 0;
+}
+
+/* Feeds the complete lines of data; returns how many bytes they were. */
+static size_t feed_lines(struct smaps *smaps, char *data, size_t size)
+{
+    size_t used = 0;
+    char *end = NULL;
+
+    while ((end = memchr(data + used, '\n', size - used)) != NULL) {
+        *end = '\0';
+        smaps_line(smaps, data + used);
+        used = (size_t)(end - data) + 1;
+    }
+    return used;
+}
+
+uint64_t smaps_of_process(pid_t pid, uint64_t shmem_device)
+{
+    struct smaps smaps = { .shmem_device = shmem_device };
+    char path[64];
+    char piece[PIECE_SIZE];
+    CLEANUP_FD int fd = -1;
+    size_t held = 0;
+    ssize_t got = 0;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && held < sizeof(piece) &&
+           (got = read(fd, piece + held, sizeof(piece) - held)) > 0) {
+        size_t size = held + (size_t)got;
+        size_t used = feed_lines(&smaps, piece, size);
+
+        held = size - used;
+        memmove(piece, piece + used, held);
+    }
+    smaps_finish(&smaps);
+    return smaps.bytes;
+}
