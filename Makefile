@@ -92,7 +92,7 @@ FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 ASSETS := $(wildcard api/openapi.yaml server/assets/*)
 # The same description for programs, made from the one for people.
 MADE_ASSETS := $(if $(wildcard api/openapi.yaml),$(O)/made/openapi.json)
-DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js)
+DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js lib/cell/*.mjs)
 
 object = $(patsubst %.c,$(O)/obj/%.o,$(1))
 ASSET_OBJECTS := $(ASSETS:%=$(O)/obj/assets/%.o) $(MADE_ASSETS:%=$(O)/obj/assets/%.o)
@@ -106,7 +106,7 @@ INIT_BASE_OBJECTS := $(patsubst %.c,$(O)/init/%.o,$(wildcard lib/base/*.c))
 UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 SHIPPED := $(if $(MAIN_SOURCE),$(O)/kernd) $(if $(INIT_SOURCES),$(O)/kernd-init) \
-    $(DRIVERS:lib/cell/%=$(O)/%)
+    $(DRIVERS:lib/cell/%=$(O)/%) $(if $(DRIVERS),$(O)/__pycache__/made)
 
 .PHONY: all
 all: $(SHIPPED) $(LIBRARY)
@@ -160,6 +160,12 @@ $(O)/kernd-init: $(INIT_OBJECTS) $(O)/init/base.a
 
 $(DRIVERS:lib/cell/%=$(O)/%): $(O)/%: lib/cell/%
 	$(call say,COPY,$@)install -D -m 644 $< $@
+
+# Boxes see this folder read-only, so the interpreter can't keep the bytecode of the drivers itself.
+COMPILE_DRIVERS = $(PYTHON) -m compileall -q -f -d /run/kernd-lib --invalidation-mode unchecked-hash
+PYTHON_DRIVERS := $(filter %.py,$(DRIVERS:lib/cell/%=%))
+$(O)/__pycache__/made: $(PYTHON_DRIVERS:%=$(O)/%)
+	$(call say,PYC,$(@D))$(COMPILE_DRIVERS) $^ && touch $@
 
 $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(call object,$(UNIT_SUPPORT)) $(LIBRARY)
 	@mkdir -p $(@D)
@@ -320,6 +326,7 @@ install: all
 	install -D -m 755 $(O)/kernd $(DESTDIR)$(PREFIX)/bin/kernd
 	install -D -m 755 $(O)/kernd-init $(LIBEXEC)/kernd-init
 	$(foreach f,$(DRIVERS:lib/cell/%=%),install -D -m 644 $(O)/$(f) $(LIBEXEC)/$(f) &&) :
+	$(COMPILE_DRIVERS) $(PYTHON_DRIVERS:%=$(LIBEXEC)/%)
 	$(foreach f,$(UNITS:systemd/%=%),install -D -m 644 systemd/$(f) $(UNIT_DIR)/$(f) &&) :
 
 uninstall:

@@ -2,12 +2,14 @@
 /*
  * bundle: one rich result: MIME types and their data, in the binary form the drivers send.
  *
- *     u8 flags (bit 0: isMain) | u16 count | count x { u16 length, MIME type; u32 length, data }
+ *     u8 flags | u16 count | count x { u16 length, MIME type; u32 length, data }
  *
- * Integers are big-endian. The form comes from inside a box: hostile until bundle_decode accepted
- * it. MIME types are lower-case ASCII "type/subtype" of at most 100 bytes, no duplicates; data of
- * text types is valid UTF-8; image/png and other binary types arrive base64-encoded as text;
- * application/json and ...+json data is JSON text, which the reader still has to parse strictly.
+ * Integers are big-endian. Flags: 1 the value of the last expression (isMain), 2 shortened (a long
+ * text/plain was cut, or a part left out for its size). The form comes from inside a box: hostile
+ * until bundle_decode accepted it. MIME types are lower-case ASCII "type/subtype" of at most 100
+ * bytes, no duplicates; data of all types is valid UTF-8: image/png and other binary types are
+ * base64 text. application/json and ...+json data is meant to be JSON text, which the reader has to
+ * parse strictly; what does not parse is to be told as a string.
  */
 #ifndef KERND_CELL_BUNDLE_H
 #define KERND_CELL_BUNDLE_H
@@ -17,7 +19,8 @@
 
 #include "lib/base/err.h"
 
-#define BUNDLE_PARTS_MAX 32
+#define BUNDLE_PARTS_MAX 40
+#define BUNDLE_MIME_MAX 100
 
 struct bundle_part {
     const char *mime; /* into the decoded bytes, not NUL-terminated */
@@ -27,8 +30,9 @@ struct bundle_part {
 };
 
 struct bundle {
-    bool is_main; /* the value of the last expression */
-    size_t count;
+    bool is_main;
+    bool shortened;
+    size_t count; /* 0 only if shortened: all parts were too large */
     struct bundle_part parts[BUNDLE_PARTS_MAX];
 };
 

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: run code once in a box: which program, which environment, and what its driver says.
+ * Owns: the results of the run until the caller takes them.
+ * Threads: the one that owns the box.
+ * May include: box, base.
+ */
+#include "lib/cell/cell.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/fd.h"
+#include "lib/base/text.h"
+#include "lib/cell/bundle.h"
+#include "lib/cell/wire.h"
+
+#define CELL_FRAME_MAX ((size_t)1024 * 1024)
+
+/* The conversation with the driver of a one-shot cell. */
+struct once {
+    const struct cell_code *code;
+    struct box_io *io;
+    struct cell_results *results;
+    struct wire wire;
+    bool ready;
+};
+
+void cell_results_done(struct cell_results *results)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        buf_done(&results->items[i]);
+    }
+    free(results->items);
+    *results = CELL_RESULTS_INIT;
+}
+
+static void keep(struct cell_results *results, const char *data, size_t size)
+{
+    struct buf item = BUF_INIT(size);
+
+    (void)buf_append(&item, data, size);
+    results->items = alloc_resize(results->items, results->count + 1, sizeof(results->items[0]));
+    results->items[results->count++] = item;
+    results->bytes += size;
+}
+
+int cell_results_add(struct cell_results *results, struct sink *sink, const char *data, size_t size,
+                     struct err *err)
+{
+    struct sink_event event = { .kind = SINK_RESULT, .data = data, .size = size };
+    struct bundle bundle;
+
+    if (bundle_decode(data, size, &bundle, err) < 0) {
+        return -1;
+    }
+    if (bundle.shortened) {
+        results->truncated = true;
+    }
+    if (results->count == CELL_RESULTS_MAX || size > CELL_RESULTS_BYTES_MAX - results->bytes) {
+        results->truncated = true;
+        return 0;
+    }
+    event.value = results->count;
+    keep(results, data, size);
+    sink_emit(sink, &event);
+    return 0;
+}
+
+bool cell_needs_driver(enum cell_language language)
+{
+    return language == CELL_PYTHON;
+}
+
+/* Sends the one request. The driver reads it at once, or is no driver any more. */
+static int send_request(struct once *once)
+{
+    CLEANUP_BUF struct buf frame = BUF_INIT(CELL_FRAME_MAX);
+    size_t text_max = once->io->max_output < CELL_TEXT_MAX ? once->io->max_output : CELL_TEXT_MAX;
+    struct wire_cell cell = {
+        .mode = WIRE_ONCE,
+        .live = once->code->live,
+        .text_max = (uint32_t)text_max,
+        .number = 1,
+        .name = "/run/kernd/cell.py",
+    };
+
+    if (wire_put_cell(&frame, &cell) < 0) {
+        return -1;
+    }
+    return fd_write_full(once->io->peer_fd, frame.data, frame.size);
+}
+
+static int on_frame(struct once *once, const struct wire_frame *frame, struct err *err)
+{
+    char interpreter[WIRE_INTERPRETER_SIZE];
+
+    if (!once->ready) {
+        once->ready = true;
+        if (wire_parse_ready(frame, interpreter, err) < 0) {
+            return -1;
+        }
+        return send_request(once);
+    }
+    if (frame->type != WIRE_RESULT) {
+        return err_set(err, ERR_INTERNAL, 0, "protocol: a frame that has no place in a run");
+    }
+    return cell_results_add(once->results, once->io->sink, frame->data, frame->size, err);
+}
+
+/*
+ * The driver is readable. Its end, or nonsense from it, ends the conversation and not the program:
+ * the code may have closed the descriptor, or be playing with it.
+ */
+static int on_peer(void *peer)
+{
+    struct once *once = peer;
+    struct wire_frame frame;
+    enum wire_read read = wire_read(&once->wire, once->io->peer_fd);
+    int got = 0;
+
+    while ((got = wire_next(&once->wire, &frame, NULL)) == 1) {
+        if (on_frame(once, &frame, NULL) < 0) {
+            got = -1;
+            break;
+        }
+    }
+    if (got < 0) {
+        once->results->truncated = true;
+    }
+    if (got < 0 || read == WIRE_READ_END) {
+        once->io->peer_fd = -1;
+    }
+    return 0;
+}
+
+static bool has_key(const struct strv *env, const char *prefix)
+{
+    for (size_t i = 0; env != NULL && i < env->count; i++) {
+        if (text_starts_with(env->items[i], prefix)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The caller's variables, and what a language needs to feel at home unless the caller says so. */
+static void fill_env(struct strv *env, const struct cell_code *code)
+{
+    if (code->env != NULL) {
+        strv_copy(env, code->env);
+    }
+    if (code->language != CELL_PYTHON) {
+        return;
+    }
+    if (!has_key(env, "MPLBACKEND=")) {
+        strv_add(env, "MPLBACKEND=Agg");
+    }
+    if (!has_key(env, "MPLCONFIGDIR=")) {
+        strv_add(env, "MPLCONFIGDIR=/tmp/.matplotlib");
+    }
+}
+
+static void fill_argv(struct strv *argv, enum cell_language language)
+{
+    switch (language) {
+    case CELL_PYTHON:
+        /* -S: driver_main.py adds the site-packages itself, in a fraction of the time. */
+        strv_add_all(argv, "python3", "-S", "/run/kernd-lib/driver.py", NULL);
+        break;
+    case CELL_BASH:
+        strv_add_all(argv, "bash", "/run/kernd/cell.sh", NULL);
+        break;
+    case CELL_NODE:
+        strv_add_all(argv, "node", "/run/kernd-lib/driver.js", NULL);
+        break;
+    }
+}
+
+static const char *code_name(enum cell_language language)
+{
+    switch (language) {
+    case CELL_PYTHON:
+        return "cell.py";
+    case CELL_BASH:
+        return "cell.sh";
+    case CELL_NODE:
+        break;
+    }
+    return "cell.js";
+}
+
+static int begin(struct box *box, const struct cell_code *code, struct err *err)
+{
+    CLEANUP_STRV struct strv argv = { 0 };
+    CLEANUP_STRV struct strv env = { 0 };
+    struct box_program program = {
+        .argv = &argv,
+        .env = &env,
+        .cwd = code->cwd,
+        .code = code->code,
+        .code_size = code->code_size,
+        .code_name = code_name(code->language),
+    };
+
+    fill_argv(&argv, code->language);
+    fill_env(&env, code);
+    return box_begin(box, &program, err);
+}
+
+int cell_run_once(struct box *box, const struct cell_code *code, struct box_io *io,
+                  struct cell_results *results, enum box_stop *ret_stop, struct err *err)
+{
+    struct once once = { .code = code, .io = io, .results = results, .wire = WIRE_INIT };
+    int driver = -1;
+
+    if (begin(box, code, err) < 0) {
+        return -1;
+    }
+    if (cell_needs_driver(code->language)) {
+        /* It failed to come: it ended (the pump tells how), or time or patience did. */
+        driver = box_driver(box, io->deadline, io->cancel, NULL);
+    }
+    io->peer_fd = driver;
+    io->peer_ready = on_peer;
+    io->peer = &once;
+    *ret_stop = box_pump(box, io);
+    io->peer_fd = -1;
+    io->peer_ready = NULL;
+    io->peer = NULL;
+    wire_done(&once.wire);
+    return 0;
+}

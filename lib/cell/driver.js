@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// driver.js: evaluates the file /run/kernd/cell.js as `node -e` evaluates its argument, so that the
+// code is in no argument list. What an evaluated program sees is made here: require and module as
+// of a file in the working directory, the built-in modules as globals, "[eval]" as file name.
+'use strict';
+
+const { readFileSync } = require('node:fs');
+const Module = require('node:module');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const vm = require('node:vm');
+
+const CODE = '/run/kernd/cell.js';
+const NAME = '[eval]';
+
+// Built-in modules become globals that load at first use and give way to an assignment.
+function addBuiltinGlobals(require) {
+  for (const name of Module.builtinModules) {
+    if (name.startsWith('_') || name.includes('/') || name in globalThis) continue;
+    const replace = (value) => {
+      delete globalThis[name];
+      globalThis[name] = value;
+    };
+    Object.defineProperty(globalThis, name, {
+      get() {
+        const library = require(name);
+        delete globalThis[name];
+        Object.defineProperty(globalThis, name, {
+          get: () => library, set: replace, configurable: true, enumerable: false,
+        });
+        return library;
+      },
+      set: replace,
+      configurable: true,
+      enumerable: false,
+    });
+  }
+}
+
+// import() of the code resolves from the working directory, as for an evaluated program.
+function importer(module) {
+  const loader = vm.constants && vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+  if (loader !== undefined) return loader;
+  const base = pathToFileURL(module.filename);
+  return (specifier) => {
+    if (/^\.{0,2}\//.test(specifier)) return import(new URL(specifier, base).href);
+    if (Module.builtinModules.includes(specifier) || /^[a-z]+:/.test(specifier)) {
+      return import(specifier);
+    }
+    return import(pathToFileURL(module.require.resolve(specifier)).href);
+  };
+}
+
+// The warning that the loader constant above is experimental is about us, not about the code.
+function muteLoaderWarning() {
+  const { emitWarning } = process;
+  process.emitWarning = function filtered(warning, ...rest) {
+    if (String(warning).startsWith('vm.USE_MAIN_CONTEXT_DEFAULT_LOADER ')) {
+      process.emitWarning = emitWarning;
+      return;
+    }
+    Reflect.apply(emitWarning, process, [warning, ...rest]);
+  };
+}
+
+// What the compiler says of a script that is meant as an ES module.
+const MODULE_ERRORS = [
+  'Cannot use import statement outside a module',
+  "Unexpected token 'export'",
+  "Cannot use 'import.meta' outside a module",
+  'await is only valid in async functions and the top level bodies of modules',
+];
+
+// A URL of its own in the working directory, from where its imports resolve.
+function evaluateModule(source, directory) {
+  const url = `${pathToFileURL(directory).href}/[eval1]`;
+  let settled = false;
+  let ranDry = false;
+  Module.register(pathToFileURL(path.join(__dirname, 'driver_module.mjs')), {
+    parentURL: url, data: { url, source },
+  });
+  process.on('beforeExit', () => { ranDry = true; });
+  process.on('exit', () => {
+    // As node does for a main module whose top-level await never ends.
+    if (!settled && ranDry && process.exitCode === undefined) process.exitCode = 13;
+  });
+  import(url).finally(() => { settled = true; });
+}
+
+function compile(source, module) {
+  return new vm.Script(source, {
+    filename: NAME, importModuleDynamically: importer(module),
+  });
+}
+
+function evaluate(file) {
+  const directory = process.cwd();
+  const source = readFileSync(file, 'utf8').replace(/^\ufeff/, '');
+  const module = new Module(NAME);
+  module.filename = path.join(directory, NAME);
+  module.paths = Module._nodeModulePaths(directory);
+  const require = Module.createRequire(module.filename);
+  module.require = require;
+  Object.assign(globalThis, {
+    module, exports: module.exports, require, __filename: NAME, __dirname: '.',
+  });
+  addBuiltinGlobals(require);
+  muteLoaderWarning();
+  process.argv.length = 1;
+  process.mainModule = undefined;
+  let script;
+  try {
+    script = compile(source, module);
+  } catch (error) {
+    if (Module.register && MODULE_ERRORS.includes(error.message)) {
+      evaluateModule(source, directory);
+      return;
+    }
+    throw error;
+  }
+  script.runInThisContext({ displayErrors: true });
+}
+
+// A test may name another file; in a box there is only this one.
+evaluate(process.argv[2] || CODE);

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# driver_cell: runs source text as __main__, shows its last value, tells its errors as python does.
+#
+# Owns the display function and the module __main__. Main thread runs code; any thread may display.
+# Imports built-in modules and its own siblings only. What it needs of the built-ins is bound here,
+# before any cell can replace it.
+import _frozen_importlib as importlib_core
+import _frozen_importlib_external as importlib_files
+import builtins
+import sys
+
+import driver_wire as wire
+
+_compile, _eval, _exec, _repr, _type, _len = compile, eval, exec, repr, type, len
+_isinstance, _str, _getattr = isinstance, str, getattr
+
+_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
+_COROUTINE = 0x80  # inspect.CO_COROUTINE
+_FUTURE_FLAGS = 0x1FF0000  # the CO_FUTURE_... bits of co_flags
+
+# Values with nothing to offer but their repr.
+_PLAIN = frozenset((int, str, float, bool, bytes, complex, list, dict, tuple, set, frozenset))
+
+IS_MAIN, SHORTENED = 1, 2
+
+
+class Loader:
+    """Loads a driver module by its file, whatever the cell has done to the import system."""
+
+    def __init__(self, library):
+        self.library = library
+        self._loaded = {}
+
+    def load(self, name):
+        module = self._loaded.get(name)
+        if module is None:
+            path = self.library + "/" + name + ".py"
+            spec = importlib_files.spec_from_file_location(name, path)
+            module = importlib_core.module_from_spec(spec)
+            module.loader = self
+            spec.loader.exec_module(module)
+            self._loaded[name] = module
+        return module
+
+
+class Shower:
+    """Turns values into bundles and sends them. One for the life of the process."""
+
+    def __init__(self, link, loader, text_max):
+        self._link = link
+        self._loader = loader
+        self.text_max = text_max
+
+    def display(self, *values, raw=False, **_options):
+        """Shows each value as a rich result, at once. With raw=True a value is a MIME bundle."""
+        for value in values:
+            if value is not None:
+                self._show(value, 0, raw)
+
+    def show_main(self, value):
+        if value is not None:
+            self._show(value, IS_MAIN, False)
+
+    def send_parts(self, parts, flags=0):
+        """parts: list of (mime type in bytes, data in bytes), already checked."""
+        pieces = [b"%c%b" % (flags, _len(parts).to_bytes(2, "big"))]
+        for mime, data in parts:
+            pieces += (_len(mime).to_bytes(2, "big"), mime, _len(data).to_bytes(4, "big"), data)
+        self._link.send(wire.RESULT, b"".join(pieces))
+
+    def _show(self, value, flags, raw):
+        if _type(value) in _PLAIN and not raw:
+            parts, shortened = [(b"text/plain", encode(_repr(value)))], False
+        else:
+            rich = self._loader.load("driver_rich")
+            parts = rich.raw_parts(value) if raw else rich.parts_of(value)
+            shortened = rich.drop_oversize(parts)
+        for at, (mime, data) in enumerate(parts):
+            if mime == b"text/plain" and _len(data) > self.text_max:
+                parts[at] = (mime, shorten(data, self.text_max))
+                shortened = True
+        if parts or shortened:
+            self.send_parts(parts, flags | (SHORTENED if shortened else 0))
+
+
+def encode(text):
+    """UTF-8; a lone surrogate becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return whole.encode()
+
+
+def shorten(data, limit):
+    head = data[:limit].decode("utf-8", "ignore").encode()
+    return head + b"... (%d bytes in all)" % _len(data)
+
+
+def warm_up():
+    """Compiles, runs and prints something of its own, so that the first cell finds pages in place."""
+    scope = {}
+    for code, is_expression in split("a = 1\nfor b in (a,):\n    a += b\na\n", "<warm-up>"):
+        encode(_repr(_eval(code, scope))) if is_expression else _exec(code, scope)
+    print(end="", flush=True)
+
+
+def split(source, name):
+    """
+    Compiles source; a list of (code, is expression), to run in order. The last statement is a piece
+    of its own if it is an expression.
+
+    Text that compiles whole, followed by a line at column 0 that compiles whole, means the same as
+    both together, so the usual cell needs no syntax tree (whose first use costs a millisecond).
+    """
+    start = _len(source.rstrip())
+    for _ in range(4):
+        start = _statement_start(source, start)
+        if start < 0:
+            break
+        head = source[:start]
+        tail = "\n" * head.count("\n") + source[start:]
+        if ";" in tail or "__future__" in tail:
+            break
+        try:
+            return _split_here(head, tail, name)
+        except SyntaxError:
+            continue
+        except (ValueError, OverflowError, MemoryError, RecursionError):
+            break
+    return _split_by_tree(source, name)
+
+
+# Words that continue a compound statement at column 0; brackets may close there too.
+_CONTINUING = frozenset(("else", "elif", "except", "finally"))
+
+
+def _statement_start(source, end):
+    """Offset of the last line before end that could begin a statement at column 0, else -1."""
+    while end > 0:
+        start = source.rfind("\n", 0, end) + 1
+        line = source[start:end]
+        end = start - 1
+        if not line.strip() or line[0] in " \t)]}#":
+            continue
+        word = line.split(None, 1)[0].split(":", 1)[0]
+        if word not in _CONTINUING:
+            return start
+    return -1
+
+
+def _split_here(head, tail, name):
+    pieces = []
+    is_expression = True
+    try:
+        last = _compile(tail, name, "eval", _AWAIT, True)
+    except SyntaxError:
+        is_expression = False
+        last = _compile(tail, name, "exec", _AWAIT, True)
+    if head.strip():
+        code = _compile(head, name, "exec", _AWAIT, True)
+        pieces.append((code, False))
+        future = code.co_flags & _FUTURE_FLAGS
+        if future:
+            last = _compile(
+                tail, name, "eval" if is_expression else "exec", _AWAIT | future, True
+            )
+    pieces.append((last, is_expression))
+    return pieces
+
+
+def _split_by_tree(source, name):
+    import _ast
+
+    tree = _compile(source, name, "exec", _ONLY_AST | _AWAIT, True)
+    last = tree.body[-1] if tree.body else None
+    if not _isinstance(last, _ast.Expr):
+        return [(_compile(source, name, "exec", _AWAIT, True), False)]
+    del tree.body[-1]
+    pieces = []
+    flags = _AWAIT
+    if tree.body:
+        code = _compile(tree, name, "exec", flags, True)
+        flags |= code.co_flags & _FUTURE_FLAGS
+        pieces.append((code, False))
+    pieces.append((_compile(_ast.Expression(last.value), name, "eval", flags, True), True))
+    return pieces
+
+
+class ImportWatch:
+    """Acts on a few modules right after the cell has imported them."""
+
+    def __init__(self, actions):
+        self._actions = actions  # full name: function of the module
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        action = self._actions.pop(name, None)
+        if action is None:
+            return None
+        spec = importlib_core._find_spec(name, path, target)
+        if spec is None or not hasattr(spec.loader, "exec_module"):
+            self._actions[name] = action
+        else:
+            spec.loader = _ActingLoader(spec.loader, action)
+        return spec
+
+
+class _ActingLoader:
+    def __init__(self, real, action):
+        self._real = real
+        self._action = action
+
+    def create_module(self, spec):
+        return self._real.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self._real
+        self._real.exec_module(module)
+        self._action(module)
+
+
+class Runner:
+    """Runs cells in one namespace, the module __main__."""
+
+    def __init__(self, link, loader, request):
+        self.shower = Shower(link, loader, request.text_max)
+        self._loader = loader
+        self._loop = None
+        module = _type(sys)("__main__")
+        self.scope = module.__dict__
+        self.scope.update(__builtins__=builtins, __annotations__={}, display=self.shower.display)
+        sys.modules["__main__"] = module
+        builtins.display = self.shower.display
+        ImportWatch({"matplotlib.pyplot": self._pyplot_imported})
+
+    def run(self, source, name):
+        """Runs a cell and shows its value. Raises what the cell raises."""
+        value = None
+        is_expression = False
+        for code, is_expression in split(source, name):
+            value = _eval(code, self.scope)
+            if code.co_flags & _COROUTINE:
+                value = self._wait_for(value)
+        if is_expression:
+            self.shower.show_main(value)
+
+    def finish_cell(self):
+        """Shows the figures that are still open, and closes them."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is not None:
+            self._loader.load("driver_rich").show_figures(pyplot, self.shower)
+
+    def close(self):
+        """Ends what top-level awaits left running."""
+        if self._loop is not None:
+            self._loop.close()
+
+    def _wait_for(self, coroutine):
+        import asyncio
+
+        if not hasattr(asyncio, "Runner"):  # Python 3.10
+            return asyncio.run(coroutine)
+        if self._loop is None:
+            self._loop = asyncio.Runner()
+        return self._loop.run(coroutine)
+
+    def _pyplot_imported(self, pyplot):
+        def show(*_args, **_options):
+            """Shows the open figures as results and closes them."""
+            self.finish_cell()
+
+        pyplot.show = show
+
+
+def run_once(link, loader, request, workspace):
+    """The one cell of this process. Leaves as a plain python script would."""
+    name = request.name
+    runner = Runner(link, loader, request)
+    sys.argv[:] = [name]
+    source_loader = importlib_files.SourceFileLoader("__main__", name)
+    runner.scope.update(__file__=name, __cached__=None, __loader__=source_loader)
+    if request.live:
+        sys.stdout.reconfigure(line_buffering=True)
+    try:
+        runner.run(read_source(name), name)
+        runner.close()
+    except SystemExit:
+        raise  # the interpreter prints its value and sets the exit code
+    except KeyboardInterrupt as error:
+        report(error, name)
+        hide_from_excepthook()
+        raise  # the interpreter dies of SIGINT, as it would without us
+    except BaseException as error:
+        report(error, name)
+        raise SystemExit(1)
+    finally:
+        runner.finish_cell()
+
+
+def read_source(path):
+    with open(path, "rb") as file:
+        return decode_source(file.read())
+
+
+def decode_source(data):
+    """Text of a source file: UTF-8, a byte order mark allowed, any line ends."""
+    text = data.decode("utf-8", "replace")
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
+
+
+def hide_from_excepthook():
+    hook = sys.excepthook
+
+    def silent(*_):
+        sys.excepthook = hook
+
+    sys.excepthook = silent
+
+
+def report(error, name):
+    """Prints an uncaught error as the interpreter does, without the frames of the driver."""
+    trim(error, name)
+    kind, trace = _type(error), error.__traceback__
+    sys.last_type, sys.last_value, sys.last_traceback = kind, error, trace
+    hook = _getattr(sys, "excepthook", sys.__excepthook__)
+    try:
+        hook(kind, error, trace)
+    except SystemExit:
+        raise
+    except BaseException as second:
+        trim(second, name)
+        print("Error in sys.excepthook:", file=sys.stderr)
+        sys.__excepthook__(_type(second), second, second.__traceback__)
+        print("\nOriginal exception was:", file=sys.stderr)
+        sys.__excepthook__(kind, error, trace)
+    if _isinstance(error, SyntaxError):
+        explain_notebook_line(error, name)
+
+
+def trim(error, name):
+    """Cuts each traceback of the chain down to the frames from the cell's own on."""
+    library = __file__.rpartition("/")[0]
+    seen = set()
+    first = True
+    while error is not None and id(error) not in seen and _len(seen) < 50:
+        seen.add(id(error))
+        kept = []
+        trace = error.__traceback__
+        while trace is not None:
+            kept.append(trace)
+            trace = trace.tb_next
+        files = [step.tb_frame.f_code.co_filename for step in kept]
+        begin = files.index(name) if name in files else (_len(files) if first else 0)
+        kept = [
+            step for step, file in zip(kept[begin:], files[begin:]) if not file.startswith(library)
+        ]
+        for step, following in zip(kept, kept[1:] + [None]):
+            step.tb_next = following
+        error.__traceback__ = kept[0] if kept else None
+        error = error.__cause__ or error.__context__
+        first = False
+
+
+def explain_notebook_line(error, name):
+    line = (error.text or "").strip()
+    if error.filename != name or line[:1] not in ("!", "%"):
+        return
+    what = "a shell line" if line[0] == "!" else "a magic line"
+    print(
+        "%s is %s of notebooks, not Python. Run shell commands with subprocess.run([...]), or as"
+        " code in language bash; install packages in the setup step." % (line.split()[0], what),
+        file=sys.stderr,
+    )

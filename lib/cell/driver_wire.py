@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# driver_wire: the driver's one connection to kernd: frames out, frames in.
+#
+# Owns the socket. Any thread may send; a forked child may not and has no connection. The frame and
+# field layout is documented in wire.h. Imports built-in modules only (see driver.py).
+import _socket
+import _thread
+import posix
+
+CELL, INTERRUPT = 1, 2
+READY, RESULT, END = 17, 18, 19
+
+FIELD_NAME, FIELD_CODE, FIELD_STDIN, FIELD_ENVIRONMENT, FIELD_DIRECTORY = 1, 2, 3, 4, 5
+
+MODE_ONCE, MODE_KERNEL = 1, 2
+FLAG_LIVE = 1
+END_INTERRUPTED = 1
+
+# Out of the reach of code that closes "all" descriptors from 3 to some small bound.
+_HIGH_DESCRIPTOR = 250
+
+
+def keep_high(descriptor, number=_HIGH_DESCRIPTOR):
+    """Moves a descriptor to a high, close-on-exec number where the limit allows it."""
+    try:
+        posix.dup2(descriptor, number, inheritable=False)
+    except OSError:
+        return descriptor
+    posix.close(descriptor)
+    return number
+
+
+class Link:
+    def __init__(self, path):
+        first = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        first.connect(path)
+        number = keep_high(first.detach())
+        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, number)
+        self._process = posix.getpid()
+        self._lock = _thread.allocate_lock()
+        self._sender = None
+        self._waiting = []
+        # A forked child keeps neither the connection nor its descriptor.
+        posix.register_at_fork(after_in_child=self.close)
+
+    def close(self):
+        """Idempotent. What is sent afterwards is dropped."""
+        gone, self._socket = self._socket, None
+        if gone is not None:
+            try:
+                gone.close()
+            except OSError:
+                pass  # the cell closed the descriptor itself
+
+    def is_ours(self):
+        """False in a child made by a fork that Python knows nothing of."""
+        return posix.getpid() == self._process
+
+    def send(self, kind, payload):
+        """Sends one frame whole, whatever signal handlers raise meanwhile."""
+        if self._socket is None or not self.is_ours():
+            return
+        frame = b"%c%b%b" % (kind, len(payload).to_bytes(4, "big"), payload)
+        me = _thread.get_ident()
+        if self._sender == me:  # called by a signal handler in the middle of a send
+            self._waiting.append(frame)
+            return
+        with self._lock:
+            self._sender = me
+            try:
+                self._send_whole(frame)
+                while self._waiting:
+                    self._send_whole(self._waiting.pop(0))
+            finally:
+                self._sender = None
+
+    def _send_whole(self, frame):
+        # A signal handler that raises (KeyboardInterrupt, an alarm) must not lose count of what is
+        # on its way already: list.extend(map(...)) stores it before Python looks for signals.
+        view = memoryview(frame)
+        sent = []
+        held = None
+        while self._socket is not None:
+            send = self._socket.send
+            try:
+                while (done := sum(sent)) < len(view):
+                    sent.extend(map(send, (view[done:],), (_socket.MSG_NOSIGNAL,)))
+                break
+            except OSError:
+                self.close()
+            except BaseException as raised:
+                held = raised
+        if held is not None:
+            raise held
+
+    def receive(self):
+        """One frame (kind, payload), or None at the end of the connection."""
+        header = self._read(5)
+        if header is None:
+            return None
+        payload = self._read(int.from_bytes(header[1:], "big"))
+        return None if payload is None else (header[0], payload)
+
+    def _read(self, size):
+        data = bytearray(size)
+        view = memoryview(data)
+        have = 0
+        while have < size:
+            got = self._socket.recv_into(view[have:])
+            if got == 0:
+                return None
+            have += got
+        return data
