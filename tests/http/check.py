@@ -5,12 +5,14 @@ import datetime
 
 FAULTS = {"timeout", "oom", "escape_blocked", "killed", "startup_failed", "output_limit",
           "disk_full", "cancelled", "lost"}
-PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str, "instance": str,
-                   "code": str, "requestId": str, "retryable": bool, "remediation": str}
+PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str, "code": str,
+                   "requestId": str, "retryable": bool, "remediation": str, "errors": list}
 RESULT_MEMBERS = ("id sessionId kernelId kind state success exitCode signal stdout stderr truncated "
-                  "truncatedStreams fault results files filesTruncated fetched usage limits "
+                  "truncatedStreams fault results resultsTruncated files filesTruncated fetched "
+                  "usage limits "
                   "durationMs startedAt finishedAt").split()
 USAGE_MEMBERS = "wallMs queueMs startMs cpuUserMs cpuSystemMs peakMemoryBytes peakPids".split()
+LIMITS = {"timeoutS", "memoryMb", "cpus", "pids", "diskMb", "maxOutputBytes", "enforced"}
 SOURCES = {"cold", "spare", "template"}
 
 
@@ -26,7 +28,8 @@ def problem(value, status):
     expect(value["status"] == status, "the status differs from the body's", status, value)
     expect(value["type"] == "urn:kernd:error:" + value["code"], "problem type", value)
     expect(value["remediation"] and value["detail"], "no help in the problem", value)
-    for entry in value.get("errors", []):
+    expect({"instance", "retryAfterS"} <= set(value), "problem members", value)
+    for entry in value["errors"]:
         expect(entry["pointer"] == "" or entry["pointer"].startswith("/"), "pointer", value)
         expect(entry["code"] and entry["message"], "field fault", value)
 
@@ -57,8 +60,9 @@ def _number_or_null(value, name, context):
 
 def _bundles(results):
     for bundle in results:
-        expect(set(bundle) >= {"data", "isMain"}, "result members", bundle)
-        expect(type(bundle["isMain"]) is bool, "isMain", bundle)
+        expect(set(bundle) == {"data", "isMain", "truncated"}, "result members", bundle)
+        expect(type(bundle["isMain"]) is bool and type(bundle["truncated"]) is bool, "flags",
+               bundle)
         expect(bundle["data"], "an empty result", bundle)
         for mime, data in bundle["data"].items():
             expect("/" in mime and mime == mime.lower(), "mime type", bundle)
@@ -89,7 +93,7 @@ def result(value):
     expect(value["usage"].get("source") in SOURCES, "usage source", value["usage"])
     for entry in value["files"]:
         expect(entry["change"] in ("created", "modified", "deleted"), "change", entry)
-    expect(set(value["limits"]) >= {"timeoutS", "memoryMb", "pids", "enforced"}, "limits", value)
+    expect(set(value["limits"]) == LIMITS, "limits", value)
     _bundles(value["results"])
     for name in ("startedAt", "finishedAt"):
         if value[name] is not None:

@@ -138,7 +138,7 @@ class Memory(harness.Case):
 
     def setUp(self):
         super().setUp()
-        self.how = self.daemon.get("/v1/capabilities").json["limits"]["memory"]
+        self.how = self.daemon.get("/v1/capabilities").json["enforcement"]["memory"]
 
     def test_out_of_memory(self):
         result = self.run_code('b = b"x"*(300<<20)', memoryMb=64)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A box inherits its three streams and nothing else, whatever the daemon has open."""
+import os
+import resource
+import unittest
+
+import harness
+
+HIGH = 2048
+LIST = """
+import os
+print([(int(f), os.readlink("/proc/self/fd/" + f)) for f in os.listdir("/proc/self/fd")
+       if os.path.exists("/proc/self/fd/" + f) or f in "012"])
+"""
+SOCKETS = """
+import os, socket
+for f in os.listdir("/proc/self/fd"):
+    try: kind = os.readlink("/proc/self/fd/" + f)
+    except OSError: continue
+    if kind.startswith("socket:"):
+        s = socket.socket(fileno=os.dup(int(f)))
+        print(s.family == socket.AF_UNIX, s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+"""
+
+
+class Inherited(harness.Case):
+    @classmethod
+    def make_daemon(cls):
+        """A daemon that itself inherited descriptors: a host file, far above the usual numbers."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft <= HIGH:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+        file = os.open("/etc/passwd", os.O_RDONLY)
+        directory = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+        cls.opened = [HIGH, HIGH + 1, 7]
+        for number, source in zip(cls.opened, (file, directory, directory)):
+            os.dup2(source, number, inheritable=True)
+        return harness.Daemon(descriptors=cls.opened)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for number in cls.opened:
+            os.close(number)
+        cls.idle = [cls.daemon.connect() for _ in range(40)]
+        for connection in cls.idle:
+            connection.exchange("GET", "/healthz")
+
+    @classmethod
+    def tearDownClass(cls):
+        for connection in cls.idle:
+            connection.close()
+        super().tearDownClass()
+
+    def descriptors(self, result):
+        self.assert_success(result)
+        return dict(eval(result["stdout"]))
+
+    def test_the_control_the_daemon_holds_them(self):
+        there = os.listdir(f"/proc/{self.daemon.pid}/fd")
+        self.assertGreater(len(there), 40)
+
+    def test_command(self):
+        found = self.descriptors(self.run_command(["python3", "-c", LIST]))
+        self.assertLessEqual(set(found), {0, 1, 2, 3}, found)  # 3: the listing's own
+        for number in (0, 1, 2):
+            self.assertTrue(found[number].startswith("pipe:") or found[number] == "/dev/null",
+                            found)
+
+    def test_shell(self):
+        result = self.run_code("for f in /proc/$$/fd/*; do echo \"${f##*/} $(readlink $f)\"; done",
+                               "bash")
+        self.assert_success(result)
+        for line in result["stdout"].splitlines():
+            number, target = line.split(" ", 1)
+            self.assertTrue(int(number) < 3 or target.startswith("/run/kernd/cell"), line)
+
+    def test_python_code(self):
+        found = self.descriptors(self.run_code(LIST))
+        extra = {n: t for n, t in found.items() if n > 2 and not t.startswith("/proc/")}
+        # The driver's own connection, and nothing that leads elsewhere.
+        self.assertLessEqual(len(extra), 1, extra)
+        for target in extra.values():
+            self.assertTrue(target.startswith("socket:"), extra)
+        result = self.run_code(SOCKETS)
+        self.assert_success(result)
+        self.assertLessEqual(len(result["stdout"].splitlines()), 1)
+        self.assertIn(result["stdout"], ("", "True 0\n"))
+
+    def test_children_of_python_code(self):
+        result = self.run_code(f"import subprocess\nprint(subprocess.run(['python3', '-c', {LIST!r}],"
+                               " close_fds=False, capture_output=True, text=True).stdout, end='')")
+        found = self.descriptors(result)
+        self.assertLessEqual(set(found), {0, 1, 2, 3}, found)
+
+    def test_node_code(self):
+        result = self.run_code("""
+const fs = require("fs");
+for (const f of fs.readdirSync("/proc/self/fd")) {
+  try { console.log(f, fs.readlinkSync("/proc/self/fd/" + f)) } catch {}
+}""", "node")
+        self.assert_success(result)
+        allowed = ("pipe:", "socket:", "anon_inode:", "/proc/", "/dev/null", "/run/kernd")
+        for line in result["stdout"].splitlines():
+            self.assertTrue(line.split(" ", 1)[1].startswith(allowed), line)
+
+    def test_no_descriptor_number_is_inherited_anywhere(self):
+        for command in (["sh", "-c", "cat <&7"], ["sh", "-c", "cat /dev/fd/7"],
+                        ["bash", "-c", "cat /proc/1/fd/7 /proc/1/fd/2048"],
+                        ["python3", "-c", f"import os; os.read({HIGH}, 10)"]):
+            with self.subTest(command=command):
+                result = self.run_command(command)
+                self.assertNotEqual(result["exitCode"], 0)
+                self.assertNotIn("root:", result["stdout"])
+
+    def test_limits_of_the_box_are_usual(self):
+        result = self.run_code("import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0]"
+                               " >= 1024, resource.getrlimit(resource.RLIMIT_CORE))")
+        self.assert_success(result, "True (0, 0)\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts on which a box cannot start: the daemon says so, says why, and says what to do."""
+import os
+import re
+import subprocess
+import unittest
+
+import census
+import harness
+
+SILENT = "#!/bin/sh\nexit 125\n"
+NO_USERNS = "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"
+NO_NAMESPACE = ("#!/bin/sh\necho 'bwrap: No permissions to create new namespace, likely because the "
+                "kernel does not allow non-privileged user namespaces.' >&2\nexit 1\n")
+HANGS = "#!/bin/sh\nexec sleep 3600.271828\n"
+CHATTY = "#!/bin/sh\nwhile :; do echo 'launcher line that never ends' >&2; done\n"
+LIES = "#!/bin/sh\necho hello\nexit 0\n"
+CRASHES = "#!/bin/sh\nkill -SEGV $$\n"
+
+
+class StubCase(harness.Case):
+    """A daemon that finds a stub where it looks for the launcher."""
+
+    stub = None  # text of the stub, None: there is no launcher at all
+    mode = 0o755
+
+    @classmethod
+    def make_daemon(cls):
+        daemon = harness.Daemon()
+        folder = daemon.path("stub")
+        os.mkdir(folder, 0o755)
+        if cls.stub is None:
+            # The rest of the usual programs without a launcher among them.
+            daemon.environment["PATH"] = folder
+        else:
+            path = os.path.join(folder, "bwrap")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(cls.stub)
+            os.chmod(path, cls.mode)
+            daemon.environment["PATH"] = folder + ":" + os.environ["PATH"]
+        return daemon
+
+    def run_refused(self):
+        with self.within(20):
+            reply = self.daemon.post("/v1/run", {"command": ["echo", "x"], "timeoutS": 5})
+        self.assertEqual(reply.status, 503, reply)
+        self.assertIn(reply.json["code"], ("engine_unavailable", "box_start_failed"))
+        return reply
+
+    def check_refusals(self, *words):
+        ready = self.daemon.get("/readyz")
+        self.assertEqual(ready.status, 503)
+        text = ready.body.decode() + self.run_refused().body.decode()
+        for word in words:
+            self.assertRegex(text, word)
+        self.assertEqual(self.daemon.get("/healthz").status, 200)
+        self.assertEqual(self.daemon.get("/v1/version").status, 200)
+
+
+class NoLauncher(StubCase):
+    def test_refusals_name_the_package(self):
+        self.check_refusals("bubblewrap", "apt|install")
+
+
+class NotExecutable(StubCase):
+    stub, mode = SILENT, 0o644
+
+    @classmethod
+    def make_daemon(cls):
+        daemon = super().make_daemon()
+        daemon.environment["PATH"] = daemon.path("stub")
+        return daemon
+
+    def test_refusals_name_the_package(self):
+        self.check_refusals("bubblewrap")
+
+
+class UserNamespacesOff(StubCase):
+    stub = NO_NAMESPACE
+
+    def test_refusals_name_the_setting(self):
+        self.check_refusals(r"unprivileged_userns|sysctl|max_user_namespaces")
+
+
+class ApparmorInTheWay(StubCase):
+    stub = NO_USERNS
+
+    def test_refusals_name_the_profile(self):
+        self.check_refusals("(?i)apparmor", "uid map")
+
+
+class SilentLauncher(StubCase):
+    stub = SILENT
+
+    def test_never_an_empty_success(self):
+        self.check_refusals("125")
+
+
+class LyingLauncher(StubCase):
+    stub = LIES
+
+    def test_an_exit_code_of_zero_is_no_box(self):
+        self.check_refusals()
+
+
+class CrashingLauncher(StubCase):
+    stub = CRASHES
+
+    def test_told_as_such(self):
+        self.check_refusals()
+
+
+class EndlessLauncher(StubCase):
+    stub = CHATTY
+
+    def test_its_words_are_bounded(self):
+        reply = self.run_refused()
+        self.assertLess(len(reply.body), 10000)
+
+
+class HangingLauncher(StubCase):
+    stub = HANGS
+
+    def test_ends_at_a_deadline_and_is_gone(self):
+        self.run_refused()
+        census.wait_gone(lambda: census.with_argument("3600.271828"), harness.seconds(5),
+                         "the stub")
+
+
+class MendedHost(StubCase):
+    """A host that is put right is noticed without a restart."""
+
+    stub = SILENT
+
+    def test_works_after_the_repair(self):
+        self.run_refused()
+        os.unlink(self.daemon.path("stub/bwrap"))
+        real = subprocess.run(["which", "bwrap"], capture_output=True, text=True,
+                              check=True).stdout.strip()
+        os.symlink(real, self.daemon.path("stub/bwrap"))
+        census.wait_until(lambda: self.daemon.get("/readyz").status == 200, harness.seconds(10),
+                          "ready again")
+        self.assert_success(self.run_command(["echo", "x"]), "x\n")
+
+
+class BareEnvironment(harness.Case):
+    """Started as cron or a container would: next to no environment."""
+
+    @classmethod
+    def make_daemon(cls):
+        return harness.Daemon(environment={"LANG": None, "XDG_RUNTIME_DIR": None,
+                                           "DBUS_SESSION_BUS_ADDRESS": None, "HOME": None,
+                                           "PATH": "/usr/bin:/bin"})
+
+    def test_works_and_says_what_is_enforced(self):
+        self.assert_success(self.run_code("print('é')"), "é\n")
+        found = self.daemon.get("/v1/capabilities").json["enforcement"]
+        for name in ("memory", "pids"):
+            self.assertIn(found[name], ("cgroup", "watchdog", "rlimit", "none"))
+
+
+class Refusals(unittest.TestCase):
+    """Command lines and places that cannot work: one line, no start."""
+
+    def refused(self, *arguments, environment=None, words=()):
+        daemon = harness.Daemon(arguments, environment)
+        try:
+            daemon.spawn()
+            code = daemon.process.wait(harness.seconds(20))
+            text = daemon.log() + daemon.output()
+            self.assertNotEqual(code, 0, text)
+            self.assertGreater(code, 0, f"ended by a signal: {text}")
+            for word in words:
+                self.assertRegex(text, word)
+            return text
+        finally:
+            daemon.remove()
+
+    def test_options(self):
+        self.refused("--no-such-option", words=["no-such-option"])
+        self.refused("--log-level", "shouting", words=["shouting|log-level"])
+        self.refused("--engine", "docker", words=["docker|engine"])
+        self.refused("--config", "/no/such/file", words=["/no/such/file"])
+
+    def test_addresses(self):
+        for address in ("0.0.0.0:0", "[::]:0", "192.0.2.1:80", "localhost", "127.0.0.1:99999",
+                        "127.0.0.1:x", "unix:", "unix:relative", "unix:/" + "x" * 200, ""):
+            with self.subTest(address=address):
+                self.refused("--listen", address)
+
+    def test_directories(self):
+        self.refused("--state", "/proc/nope")
+        self.refused("--state", "relative")
+        self.refused("--state", "/etc/passwd")
+
+    def test_unknown_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root chooses a user")
+        self.refused("--user", "no-such-user-here", words=["no-such-user-here"])
+        self.refused("--user", "root", words=["root"])
+
+    def test_a_second_daemon_on_the_same_state(self):
+        first = harness.Daemon().start()
+        try:
+            self.refused("--state", first.state, words=["(?i)lock|already|in use|another"])
+            self.assertEqual(first.get("/healthz").status, 200)
+        finally:
+            first.stop()
+
+    def test_a_port_that_is_taken(self):
+        first = harness.Daemon().start()
+        try:
+            text = self.refused("--listen", f"127.0.0.1:{first.port}")
+            self.assertRegex(text, re.escape(str(first.port)))
+        finally:
+            first.stop()
+
+    def test_version_and_help(self):
+        for arguments in (["--version"], ["version"], ["--help"], ["serve", "--help"]):
+            done = subprocess.run([harness.KERND, *arguments], capture_output=True, text=True,
+                                  timeout=harness.seconds(20), check=False)
+            self.assertEqual(done.returncode, 0, (arguments, done))
+            self.assertTrue(done.stdout)
+            self.assertEqual(done.stderr, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon tells about itself."""
+import re
+import unittest
+
+import harness
+
+
+class Meta(harness.Case):
+    def test_health(self):
+        reply = self.daemon.get("/healthz", token=False)
+        self.assertEqual((reply.status, reply.json), (200, {"status": "ok"}))
+
+    def test_ready(self):
+        reply = self.daemon.get("/readyz")
+        self.assertEqual(reply.status, 200, reply)
+
+    def test_version(self):
+        version = self.daemon.get("/v1/version").json
+        self.assertTrue(re.match(r"\d+\.\d+", version["version"]), version)
+        self.assertIn("bubblewrap", str(version))
+
+    def test_capabilities(self):
+        found = self.daemon.get("/v1/capabilities").json
+        languages = {row["name"]: row["version"] for row in found["languages"] if row["available"]}
+        self.assertEqual(set(languages), {"python", "bash", "node"})
+        for name, code in (("python", "import platform; print(platform.python_version())"),
+                           ("bash", "echo ${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}"),
+                           ("node", "console.log(process.versions.node)")):
+            self.assertIn(self.run_code(code, name)["stdout"].strip(), languages[name])
+        for name in ("memory", "pids", "cpu", "disk"):
+            self.assertIn(found["enforcement"][name], ("cgroup", "watchdog", "rlimit", "measured",
+                                                       "none"))
+        for name in ("timeoutS", "memoryMb", "pids", "maxOutputBytes"):
+            self.assertLessEqual(found["defaults"][name], found["maxima"][name])
+        self.assertEqual((found["defaults"]["timeoutS"], found["defaults"]["memoryMb"],
+                          found["defaults"]["pids"], found["defaults"]["maxOutputBytes"]),
+                         (30, 512, 256, 64 << 20))
+        self.assertIs(found["seccomp"], True)
+        self.assertTrue(found["engines"])
+
+    def test_stats_count(self):
+        before = self.daemon.get("/v1/stats").json
+        self.run_command(["true"])
+        after = self.daemon.get("/v1/stats").json
+        self.assertEqual(after["executionsTotal"], before["executionsTotal"] + 1)
+        self.assertEqual((after["running"], after["queued"]), (0, 0))
+        self.assertGreaterEqual(after["runThreads"], 1)
+
+    def test_the_interface_is_described_by_the_daemon(self):
+        spec = self.daemon.get("/openapi.json").json
+        self.assertTrue(spec["openapi"].startswith("3.1"))
+        for path in ("/v1/run", "/v1/runCode", "/healthz", "/readyz", "/v1/version",
+                     "/v1/capabilities", "/v1/stats"):
+            self.assertIn(path, spec["paths"])
+        text = self.daemon.get("/openapi.yaml")
+        self.assertEqual(text.status, 200)
+        self.assertTrue(text.body.startswith(b"openapi: 3.1") or b"\nopenapi: 3.1" in text.body)
+
+    def test_answers_hold_what_the_description_says(self):
+        """Every member of a real result is in the description, and the other way round."""
+        spec = self.daemon.get("/openapi.json").json
+        schemas = spec["components"]["schemas"]
+        result = self.run_code("print(1); 2", files={"a": "1"}, fetchFiles=["a"])
+        self.assertLessEqual(set(result), set(schemas["Result"]["properties"]))
+        self.assertLessEqual(set(schemas["Result"]["required"]), set(result))
+        for target, name in (("/v1/version", "Version"), ("/v1/capabilities", "Capabilities"),
+                             ("/v1/stats", "Stats"), ("/v1/nothing", "Problem")):
+            value = self.daemon.get(target).json
+            self.assertEqual(set(value), set(schemas[name]["properties"]), name)
+
+    def test_no_server_details_for_strangers(self):
+        reply = self.daemon.get("/healthz", token=False)
+        self.assertIsNone(reply.header("Server"))
+        self.assertLess(len(reply.body), 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
