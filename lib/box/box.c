@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,8 +22,29 @@
 #include "lib/box/box_internal.h"
 #include "lib/box/guest_etc.h"
 #include "lib/box/peer.h"
+#include "lib/box/tree.h"
 
 #define WORKSPACE "/workspace"
+
+void box_release(struct box *box)
+{
+    fd_close(box->stdin_fd);
+    fd_close(box->stdout_fd);
+    fd_close(box->stderr_fd);
+    fd_close(box->init_listener);
+    fd_close(box->driver_listener);
+    fd_close(box->driver);
+    initlink_done(&box->link);
+    spawn_done(&box->launcher);
+    watchdog_done(&box->watchdog);
+    if (box->dir >= 0) {
+        fd_close(box->dir);
+        (void)tree_remove(box->boxes->boxes_fd, box->id);
+    }
+    (void)atomic_fetch_sub(&box->boxes->running, 1);
+    free(box->scratch);
+    free(box);
+}
 
 static const char *const base_environment[] = {
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

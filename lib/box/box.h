@@ -48,8 +48,10 @@ struct box_spec {
     const struct box_mount *mounts;
     size_t mount_count;
     struct box_limits limits;
-    bool network; /* false: a loopback of its own only. true: the host's network */
-    bool driver;  /* make driver.sock for a program that connects back */
+    bool network;          /* false: a loopback of its own only. true: the host's network */
+    bool driver;           /* make driver.sock for a program that connects back */
+    int64_t deadline;      /* clock.h: when to give up starting it; not the box's own end */
+    struct cancel *cancel; /* gives up starting too; may be NULL */
 };
 
 /* The program to run. Borrowed; read only during box_begin. */
@@ -129,8 +131,8 @@ struct box_enforced {
  * Launches a box and waits for kernd-init's hello. 0, or -1: BOX_START_FAILED (with the launcher's
  * own words), ENGINE_UNAVAILABLE, CANCELLED, DEADLINE, IO. On failure nothing is left behind.
  */
-int box_start(struct boxes *boxes, const struct box_spec *spec, int64_t deadline,
-              struct cancel *cancel, struct box **ret_box, struct err *err);
+int box_start(struct boxes *boxes, const struct box_spec *spec, struct box **ret_box,
+              struct err *err);
 
 /* Starts the program. 0, or -1 IO/BOX_START_FAILED. Returns before exec; its result comes by pump.
  */

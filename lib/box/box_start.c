@@ -154,17 +154,17 @@ static int explain_death(struct box *box, struct buf *words, struct err *err)
 }
 
 /* One wait for anything to happen before hello. 0 go on, -1 over. */
-static int wait_for_hello(struct box *box, struct buf *words, int64_t deadline,
-                          struct cancel *cancel, struct err *err)
+static int wait_for_hello(struct box *box, struct buf *words, const struct box_spec *spec,
+                          struct err *err)
 {
     struct pollfd watched[] = {
         { .fd = box->link.fd >= 0 ? box->link.fd : box->init_listener, .events = POLLIN },
         { .fd = box->stderr_fd, .events = POLLIN },
         { .fd = box->launcher.pidfd, .events = POLLIN },
-        { .fd = cancel_poll_fd(cancel), .events = POLLIN },
+        { .fd = cancel_poll_fd(spec->cancel), .events = POLLIN },
     };
 
-    if (poll(watched, 4, clock_poll_ms(deadline, -1)) < 0 && errno != EINTR) {
+    if (poll(watched, 4, clock_poll_ms(spec->deadline, -1)) < 0 && errno != EINTR) {
         return err_set(err, ERR_IO, errno, "can't wait for the box: %s", err_errno_text(errno));
     }
     if (watched[1].revents != 0) {
@@ -182,21 +182,21 @@ static int wait_for_hello(struct box *box, struct buf *words, int64_t deadline,
     if (watched[2].revents != 0 || box->link.report.lost) {
         return explain_death(box, words, err);
     }
-    if (cancel_get(cancel) != CANCEL_NONE) {
+    if (cancel_get(spec->cancel) != CANCEL_NONE) {
         return err_set(err, ERR_CANCELLED, 0, "cancelled while the box started");
     }
-    if (clock_passed(deadline)) {
+    if (clock_passed(spec->deadline)) {
         return err_set(err, ERR_DEADLINE, 0, "the box did not start in time");
     }
     return 0;
 }
 
-static int await_hello(struct box *box, int64_t deadline, struct cancel *cancel, struct err *err)
+static int await_hello(struct box *box, const struct box_spec *spec, struct err *err)
 {
     CLEANUP_BUF struct buf words = BUF_INIT(WORDS_MAX);
 
     while (!box->link.report.hello) {
-        if (wait_for_hello(box, &words, deadline, cancel, err) < 0) {
+        if (wait_for_hello(box, &words, spec, err) < 0) {
             return -1;
         }
     }
@@ -204,26 +204,6 @@ static int await_hello(struct box *box, int64_t deadline, struct cancel *cancel,
     fd_clear(&box->init_listener);
     (void)unlinkat(box->dir, INIT_SOCKET, 0);
     return 0;
-}
-
-void box_release(struct box *box)
-{
-    fd_close(box->stdin_fd);
-    fd_close(box->stdout_fd);
-    fd_close(box->stderr_fd);
-    fd_close(box->init_listener);
-    fd_close(box->driver_listener);
-    fd_close(box->driver);
-    initlink_done(&box->link);
-    spawn_done(&box->launcher);
-    watchdog_done(&box->watchdog);
-    if (box->dir >= 0) {
-        fd_close(box->dir);
-        (void)tree_remove(box->boxes->boxes_fd, box->id);
-    }
-    (void)atomic_fetch_sub(&box->boxes->running, 1);
-    free(box->scratch);
-    free(box);
 }
 
 /* A start that failed leaves nothing behind. */
@@ -257,8 +237,8 @@ static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
     return box;
 }
 
-int box_start(struct boxes *boxes, const struct box_spec *spec, int64_t deadline,
-              struct cancel *cancel, struct box **ret_box, struct err *err)
+int box_start(struct boxes *boxes, const struct box_spec *spec, struct box **ret_box,
+              struct err *err)
 {
     struct launcher_ends ends = { .count = 0 };
     struct box *box = NULL;
@@ -271,7 +251,7 @@ int box_start(struct boxes *boxes, const struct box_spec *spec, int64_t deadline
     failed = make_box_dir(box, spec, err) < 0 || make_ends(box, &ends, err) < 0 ||
              launch(box, spec, &ends, err) < 0;
     close_ends(&ends);
-    if (failed != 0 || await_hello(box, deadline, cancel, err) < 0) {
+    if (failed != 0 || await_hello(box, spec, err) < 0) {
         abandon(box);
         return -1;
     }

@@ -17,7 +17,8 @@
 /* Runs `true` in a box. 0, or -1 with the reason. */
 static int probe(struct boxes *boxes, struct err *err)
 {
-    struct box_spec spec = { .workspace = boxes->probe_dir };
+    struct box_spec spec = { .workspace = boxes->probe_dir,
+                             .deadline = clock_deadline_after_s(PROBE_S) };
     CLEANUP_STRV struct strv argv = { 0 };
     struct box_program program = { .argv = &argv };
     struct box_io io = { .deadline = clock_deadline_after_s(PROBE_S), .peer_fd = -1 };
@@ -25,7 +26,7 @@ static int probe(struct boxes *boxes, struct err *err)
     struct box *box = NULL;
     enum box_stop stop = BOX_STOP_LOST;
 
-    if (box_start(boxes, &spec, io.deadline, NULL, &box, err) < 0) {
+    if (box_start(boxes, &spec, &box, err) < 0) {
         return -1;
     }
     strv_add(&argv, "true");

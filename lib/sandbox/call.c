@@ -69,8 +69,9 @@ static int launch(struct call *call, struct err *err)
     struct box_spec spec;
 
     fill_spec(call, mounts, &spec);
-    return box_start(call->execution->sandbox->boxes, &spec, clock_deadline_after_s(LAUNCH_S),
-                     &call->execution->cancel, &call->box, err);
+    spec.deadline = clock_deadline_after_s(LAUNCH_S);
+    spec.cancel = &call->execution->cancel;
+    return box_start(call->execution->sandbox->boxes, &spec, &call->box, err);
 }
 
 static void prepare_io(struct call *call)

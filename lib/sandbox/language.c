@@ -39,7 +39,8 @@ int language_probe(struct boxes *boxes, const char *workspace, enum run_language
     CLEANUP_BUF struct buf printed = BUF_INIT(PROBE_OUTPUT);
     const struct strv env = { 0 };
     struct box_spec spec = { .workspace = workspace,
-                             .limits = { .memory_bytes = PROBE_MEMORY, .pids = PROBE_PIDS } };
+                             .limits = { .memory_bytes = PROBE_MEMORY, .pids = PROBE_PIDS },
+                             .deadline = clock_deadline_after_s(PROBE_S) };
     struct box_program program = { .argv = &argv, .env = &env };
     struct box_io io = { .max_output = PROBE_OUTPUT,
                          .capture_stdout = &printed,
@@ -50,7 +51,7 @@ int language_probe(struct boxes *boxes, const char *workspace, enum run_language
 
     out[0] = '\0';
     strv_add_all(&argv, interpreters[language], "--version", NULL);
-    if (box_start(boxes, &spec, io.deadline, NULL, &box, NULL) < 0) {
+    if (box_start(boxes, &spec, &box, NULL) < 0) {
         return -1;
     }
     if (box_begin(box, &program, NULL) == 0) {
