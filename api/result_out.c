@@ -147,14 +147,17 @@ static bool is_json(const struct bundle_part *part)
            memcmp(part->mime + part->mime_size - suffix_size, suffix, suffix_size) == 0;
 }
 
-/* JSON becomes part of the answer as it is, once it is known to be strict; else it is left out. */
-static void write_part(struct json_out *json, const struct bundle_part *part)
+/*
+ * JSON becomes part of the answer as it is, once it is known to be strict; else it is left out.
+ * Was it written?
+ */
+static bool write_part(struct json_out *json, const struct bundle_part *part)
 {
     const struct json_scan_bounds bounds = { .depth = RESULT_OUT_DEPTH, .values = SIZE_MAX };
     bool as_json = is_json(part);
 
     if (as_json && json_scan(part->data, part->data_size, &bounds, NULL) < 0) {
-        return;
+        return false;
     }
     json_out_key_bytes(json, part->mime, part->mime_size);
     if (as_json) {
@@ -162,6 +165,23 @@ static void write_part(struct json_out *json, const struct bundle_part *part)
     } else {
         json_out_text(json, part->data, part->data_size);
     }
+    return true;
+}
+
+static void write_bundle(struct json_out *json, const struct bundle *bundle)
+{
+    bool whole = !bundle->shortened;
+
+    json_out_open(json, '{');
+    json_out_key(json, "data");
+    json_out_open(json, '{');
+    for (size_t i = 0; i < bundle->count; i++) {
+        whole = write_part(json, &bundle->parts[i]) && whole;
+    }
+    json_out_close(json, '}');
+    write_bool_field(json, "isMain", bundle->is_main);
+    write_bool_field(json, "truncated", !whole);
+    json_out_close(json, '}');
 }
 
 static void write_results(struct json_out *json, const struct run_result *result)
@@ -171,18 +191,11 @@ static void write_results(struct json_out *json, const struct run_result *result
     json_out_key(json, "results");
     json_out_open(json, '[');
     for (size_t i = 0; i < result->result_count; i++) {
-        if (bundle_decode(result->results[i].data, result->results[i].size, &bundle, NULL) < 0) {
-            continue;
+        const struct buf *encoded = &result->results[i];
+
+        if (bundle_decode(encoded->data, encoded->size, &bundle, NULL) == 0) {
+            write_bundle(json, &bundle);
         }
-        json_out_open(json, '{');
-        json_out_key(json, "data");
-        json_out_open(json, '{');
-        for (size_t part = 0; part < bundle.count; part++) {
-            write_part(json, &bundle.parts[part]);
-        }
-        json_out_close(json, '}');
-        write_bool_field(json, "isMain", bundle.is_main);
-        json_out_close(json, '}');
     }
     json_out_close(json, ']');
     write_bool_field(json, "resultsTruncated", result->results_truncated);
@@ -243,6 +256,17 @@ static void write_files(struct json_out *json, const struct run_result *result)
     write_bool_field(json, "filesTruncated", result->changes_truncated);
 }
 
+/* Two spellings of one path would give the object the same name twice. */
+static bool is_repeated(const struct run_result *result, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (text_equal(result->fetched[i].path, result->fetched[index].path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void write_fetched(struct json_out *json, const struct run_result *result)
 {
     json_out_key(json, "fetched");
@@ -250,6 +274,9 @@ static void write_fetched(struct json_out *json, const struct run_result *result
     for (size_t i = 0; i < result->fetched_count; i++) {
         const struct run_fetched *file = &result->fetched[i];
 
+        if (is_repeated(result, i)) {
+            continue;
+        }
         json_out_key(json, file->path);
         json_out_open(json, '{');
         if (file->data == NULL) {

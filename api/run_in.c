@@ -204,6 +204,10 @@ static int read_fetch(void *target, struct json_object *value, const char *point
     if (!json_object_is_type(value, json_type_array)) {
         return field_wrong_type(pointer, "an array of paths", value, err);
     }
+    if (json_object_array_length(value) > RUN_IN_FETCH_MAX) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s names more than %d files", pointer,
+                         RUN_IN_FETCH_MAX);
+    }
     for (size_t i = 0; i < json_object_array_length(value); i++) {
         CLEANUP_FREE char *path = NULL;
 

@@ -15,6 +15,8 @@
     131071 /* bytes of one argument: MAX_ARG_STRLEN of Linux, less its NUL */
 #define RUN_IN_ARGUMENTS_MAX ((size_t)1536 * 1024) /* of all; Linux has 2 MiB for argv and env */
 
+#define RUN_IN_FETCH_MAX 1000 /* files in one answer */
+
 /*
  * A fresh request for the caller to give away, limits not in the body taken from defaults. NULL
  * with err: BAD_JSON, UNKNOWN_FIELD, BAD_VALUE.
