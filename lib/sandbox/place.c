@@ -106,7 +106,7 @@ int place_prepare(struct place *place, const struct run_request *request, struct
     for (size_t i = 0; i < request->file_count; i++) {
         const struct run_file *file = &request->files[i];
 
-        if (put_whole(place->root, file->path, NULL, file->data, file->size, err) < 0) {
+        if (put_whole(place->root, file->path, file->data, file->size, err) < 0) {
             return err_prefix(err, "files");
         }
     }

@@ -69,12 +69,12 @@ static void a_signal_of_its_own_is_no_fault(void **state)
 
 static void a_blocked_call_is_told_with_its_evidence(void **state)
 {
-    struct run_result result = judge(
-        BOX_STOP_EXITED, (struct box_outcome){ .started = true,
-                                               .has_status = true,
-                                               .wait_status = SIGNALED(SIGSYS),
-                                               .escape_blocked = true,
-                                               .evidence = "seccomp: SIGSYS" });
+    struct run_result result =
+        judge(BOX_STOP_EXITED, (struct box_outcome){ .started = true,
+                                                     .has_status = true,
+                                                     .wait_status = SIGNALED(SIGSYS),
+                                                     .escape_blocked = true,
+                                                     .evidence = "seccomp: SIGSYS" });
 
     (void)state;
     assert_int_equal(result.exit_code, 159);
