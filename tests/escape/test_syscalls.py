@@ -28,13 +28,16 @@ def numbers():
 class Row:
     def __init__(self, line):
         (self.program, self.name, self.action, error, self.when, argument, first,
-         last) = line.split()
+         last, nonzero) = line.split()
         self.error, self.argument = int(error), int(argument)
-        self.first, self.last = int(first), int(last)
+        self.first, self.last, self.nonzero = int(first), int(last), int(nonzero)
 
-    def matches(self, value):
-        """Does the row's condition hold for this value of its argument?"""
-        value &= (1 << 64) - 1
+    def matches(self, arguments):
+        """Does the row's condition hold for these arguments (missing ones are 0)?"""
+        arguments = list(arguments) + [0] * 6
+        value = arguments[self.argument] & ((1 << 64) - 1)
+        if self.nonzero and not arguments[self.nonzero]:
+            return False
         if self.when == "range":
             return self.first <= value <= self.last
         return self.when == "always" or value & self.first == self.last
@@ -62,12 +65,12 @@ class Sweep(EscapeCase):
         super().tearDownClass()
         shutil.rmtree(cls.folder)
 
-    def expected(self, name, value):
-        """What the table says of a call whose relevant argument has this value."""
+    def expected(self, name, *arguments):
+        """What the table says of a call with these arguments."""
         verdicts = []
         for program, otherwise in (("list", ("enosys", 0)), ("walls", ("allow", 0))):
             rows = [row for row in self.rows if (row.program, row.name) == (program, name)]
-            verdict = next(((row.action, row.error) for row in rows if row.matches(value)),
+            verdict = next(((row.action, row.error) for row in rows if row.matches(arguments)),
                            otherwise)
             verdicts.append(verdict)
         strictness = {"kill": 3, "error": 2, "enosys": 1, "allow": 0}
@@ -112,7 +115,7 @@ class Sweep(EscapeCase):
         wrong = []
         for number in range(HIGHEST + 1):
             name, found = by_number.get(number), boxed[str(number)]
-            wanted = self.expected(name, -1) if name else "enosys"
+            wanted = self.expected(name, *[-1] * 6) if name else "enosys"
             if wanted == "allowed":
                 # Past the filter, the kernel decides: as on the host, unless it is a matter of
                 # rights. A call that this kernel lacks is one there too.
@@ -145,19 +148,23 @@ class Sweep(EscapeCase):
                   "clone": [], "unshare": [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000,
                                            0x20000000, 0x40000000, 0x80, 0x400, 0x200, 0,
                                            0x10020000]}
+        values["socket"] += [(16, 1, 0), (16, 1, 4), (16, 1, 15), (16, 3, 9)]
         conditional = {row.name for row in self.rows if row.when != "always"}
         self.assertLessEqual(conditional, set(values), "a condition that this test does not know")
         for name, tried in values.items():
             argument = next(row.argument for row in self.rows
                             if row.name == name and row.when != "always")
             for value in tried:
-                with self.subTest(call=name, value=hex(value)):
-                    arguments = [0] * argument + [value]
-                    if name.startswith("socket"):
-                        arguments += [1]
+                with self.subTest(call=name, value=value):
+                    if isinstance(value, tuple):
+                        arguments = list(value)
+                    elif name.startswith("socket"):
+                        arguments = [value, 1]
+                    else:
+                        arguments = [0] * argument + [value]
                     boxed, _ = self.in_box_sweep("call", self.numbers[name], *arguments)
                     found = boxed[str(self.numbers[name])]
-                    wanted = self.expected(name, value)
+                    wanted = self.expected(name, *arguments)
                     if wanted == "allowed":
                         self.assertNotIn(found, ("killed", "enosys"))
                     else:

@@ -20,7 +20,7 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FILE_LIMIT_S = 900
+FILE_LIMIT_S = 3000
 
 
 class Tally(unittest.TextTestResult):
