@@ -106,14 +106,16 @@ static int read_whole(const struct field *field, struct json_object *value, void
                       const char *pointer, struct err *err)
 {
     double number = 0;
+    uint64_t whole = 0;
 
     if (read_double(field, value, &number, pointer, err) < 0) {
         return -1;
     }
-    if (number != floor(number)) {
+    whole = (uint64_t)number;
+    if (number > (double)whole) {
         return err_field(err, ERR_BAD_VALUE, pointer, "%s must be a whole number", pointer);
     }
-    *(uint64_t *)to = (uint64_t)number;
+    *(uint64_t *)to = whole;
     return 0;
 }
 

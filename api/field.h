@@ -30,8 +30,8 @@ struct field {
     enum field_type type;
     bool required;
     size_t offset; /* into the target */
-    double min;    /* WHOLE and NUMBER: the smallest and the largest value there can be; */
-    double max;    /* a server's own maximum is checked later */
+    double min;    /* WHOLE (never below 0) and NUMBER: the smallest and the largest value there */
+    double max;    /* can be; the maxima of a server are checked later */
     const char *const *choices; /* ended by NULL */
     void (*choose)(void *target, size_t index);
     /* pointer: the JSON pointer of value. 0, or -1 with err. */

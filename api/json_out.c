@@ -188,10 +188,11 @@ void json_out_number(struct json_out *json, double value)
 
 void json_out_ms(struct json_out *json, double value)
 {
-    if (value < 0) {
+    /* The upper bound is 30 years, and keeps the conversion defined. */
+    if (!(value >= 0 && value < 1e12)) {
         json_out_null(json);
     } else {
-        json_out_number(json, round(value * 1000) / 1000);
+        json_out_number(json, (double)(int64_t)(value * 1000 + 0.5) / 1000);
     }
 }
 

@@ -7,7 +7,6 @@
  */
 #include "api/result_out.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -330,12 +329,9 @@ static void write_limits(struct json_out *json, const struct limits *limits,
 
 static void write_times(struct json_out *json, const struct run_result *result)
 {
-    json_out_key(json, "durationMs");
-    if (result->usage.wall_ms < 0) {
-        json_out_null(json);
-    } else {
-        json_out_number(json, round(result->usage.wall_ms));
-    }
+    double wall_ms = result->usage.wall_ms;
+
+    write_measured_field(json, "durationMs", wall_ms < 0 ? -1 : (int64_t)(wall_ms + 0.5));
     json_out_key(json, "startedAt");
     json_out_time(json, result->started_wall_ms);
     json_out_key(json, "finishedAt");
