@@ -30,7 +30,7 @@ IS_CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 LIBRARIES := libmicrohttpd json-c sqlite3 libseccomp libarchive libsystemd
 # Asked once, and only when something is compiled: `make deps` must work before they are there.
 LIBRARY_CFLAGS = $(eval LIBRARY_CFLAGS := $$(shell pkg-config --cflags $(LIBRARIES)))$(LIBRARY_CFLAGS)
-LIBRARY_LIBS = $(eval LIBRARY_LIBS := $$(shell pkg-config --libs $(LIBRARIES)))$(LIBRARY_LIBS)
+LIBRARY_LIBS = $(eval LIBRARY_LIBS := $$(shell pkg-config --libs $(LIBRARIES)) -lm)$(LIBRARY_LIBS)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
     -Wmissing-prototypes -Wmissing-declarations -Wold-style-definition -Wpointer-arith \

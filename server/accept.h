@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * accept: admission of clients, before a byte of theirs is read.
+ */
+#ifndef KERND_SERVER_ACCEPT_H
+#define KERND_SERVER_ACCEPT_H
+
+#include <stdbool.h>
+
+#include "server/edge.h"
+
+struct MHD_Daemon;
+
+/* As http_accept (http.h). */
+bool accept_clients(struct edge *edge, struct MHD_Daemon *daemon, int listener);
+
+#endif

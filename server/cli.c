@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: read the command line; start what it asks for.
+ * Owns: nothing.
+ * Threads: main.
+ * May include: server, lib/base.
+ */
+#include "server/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/text.h"
+#include "server/daemon.h"
+
+#define EXIT_USAGE 2
+
+/* One option of the vector, taken apart. */
+struct option {
+    char *name; /* without the dashes */
+    const char *value;
+};
+
+/* A switch may stand alone; everything else takes a value, after '=' or as the next argument. */
+static int take_value(struct option *option, int count, char *const *arguments, int *at,
+                      struct err *err)
+{
+    bool is_switch = config_is_switch(option->name);
+
+    if (!is_switch && !text_equal(option->name, "config") && !config_is_key(option->name)) {
+        return err_set(err, ERR_BAD_VALUE, 0, "unknown option --%.60s", option->name);
+    }
+    if (option->value != NULL) {
+        return 0;
+    }
+    if (is_switch) {
+        option->value = "true";
+    } else if (*at + 1 < count) {
+        option->value = arguments[++*at];
+    } else {
+        return err_set(err, ERR_BAD_VALUE, 0, "--%.60s needs a value", option->name);
+    }
+    return 0;
+}
+
+/* The option that starts at *at, which is moved to its last argument. The caller frees the name. */
+static int take_option(int count, char *const *arguments, int *at, struct option *ret_option,
+                       struct err *err)
+{
+    const char *text = arguments[*at];
+    const char *equals = strchr(text, '=');
+    size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    struct option option = { .value = equals != NULL ? equals + 1 : NULL };
+
+    if (!text_starts_with(text, "--") || length < 3) {
+        return err_set(err, ERR_BAD_VALUE, 0, "unexpected argument %.60s", text);
+    }
+    option.name = alloc_copy(text + 2, length - 2);
+    if (take_value(&option, count, arguments, at, err) < 0) {
+        free(option.name);
+        return -1;
+    }
+    *ret_option = option;
+    return 0;
+}
+
+/* The first option of a list replaces what the file gave; the next ones add to it. */
+static int set_option(struct config *config, struct strv *seen, const struct option *option,
+                      struct err *err)
+{
+    for (size_t i = 0; i < seen->count; i++) {
+        if (text_equal(seen->items[i], option->name)) {
+            return config_set(config, option->name, option->value, err);
+        }
+    }
+    config_clear_list(config, option->name);
+    strv_add(seen, option->name);
+    return config_set(config, option->name, option->value, err);
+}
+
+/* One pass over the options: the configuration file alone, or everything else. */
+static int apply_options(int count, char *const *arguments, struct config *config, bool file_pass,
+                         struct err *err)
+{
+    CLEANUP_STRV struct strv seen = { .count = 0 };
+
+    for (int at = 0; at < count; at++) {
+        struct option option = { .name = NULL };
+        int result = take_option(count, arguments, &at, &option, err);
+        bool is_file = text_equal(option.name, "config");
+
+        if (result == 0 && is_file && file_pass) {
+            result = config_load(config, option.value, err);
+        } else if (result == 0 && !is_file && !file_pass) {
+            result = set_option(config, &seen, &option, err);
+        }
+        free(option.name);
+        if (result < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int parse_command(const char *text, enum cli_command *ret_command, struct err *err)
+{
+    if (text_equal(text, "serve")) {
+        *ret_command = CLI_SERVE;
+    } else if (text_equal(text, "version") || text_equal(text, "--version")) {
+        *ret_command = CLI_VERSION;
+    } else if (text_equal(text, "help") || text_equal(text, "--help") || text_equal(text, "-h")) {
+        *ret_command = CLI_HELP;
+    } else {
+        return err_set(err, ERR_BAD_VALUE, 0, "unknown command %.60s", text);
+    }
+    return 0;
+}
+
+static bool asks_for_help(int count, char *const *arguments)
+{
+    for (int i = 0; i < count; i++) {
+        if (text_equal(arguments[i], "--help") || text_equal(arguments[i], "-h")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int parse(int count, char *const *arguments, struct config *config,
+                 enum cli_command *ret_command, struct err *err)
+{
+    enum cli_command command = CLI_HELP;
+
+    if (count < 1) {
+        return err_set(err, ERR_BAD_VALUE, 0, "no command is given");
+    }
+    if (parse_command(arguments[0], &command, err) < 0) {
+        return -1;
+    }
+    if (asks_for_help(count - 1, arguments + 1)) {
+        command = CLI_HELP;
+    } else if (command != CLI_SERVE && count > 1) {
+        return err_set(err, ERR_BAD_VALUE, 0, "unexpected argument %.60s", arguments[1]);
+    } else if (apply_options(count - 1, arguments + 1, config, true, err) < 0 ||
+               apply_options(count - 1, arguments + 1, config, false, err) < 0) {
+        return -1;
+    }
+    *ret_command = command;
+    return 0;
+}
+
+int cli_parse(int count, char *const *arguments, struct config *config,
+              enum cli_command *ret_command, struct err *err)
+{
+    if (parse(count, arguments, config, ret_command, err) < 0) {
+        return err_remedy(err, "see: kernd help");
+    }
+    return 0;
+}
+
+void cli_help(FILE *out)
+{
+    (void)fputs(
+        "kernd: a local HTTP/JSON server that runs code in fresh, kernel-isolated boxes\n"
+        "\n"
+        "  kernd serve [options]   serve until SIGTERM or SIGINT\n"
+        "  kernd version           print the version\n"
+        "  kernd help              print this text\n"
+        "\n"
+        "Options of serve; each is also a key of the configuration file, with '_' for '-':\n"
+        "  --config FILE                  read 'key = value' lines; options win over them\n",
+        out);
+    config_help(out);
+    (void)fputs("\n"
+                "Without --listen it serves on 127.0.0.1:5376 and on kernd.sock in the runtime\n"
+                "directory. Clients on TCP need the token whose file is named at start.\n",
+                out);
+}
+
+static int run_command(enum cli_command command, struct config *config)
+{
+    switch (command) {
+    case CLI_HELP:
+        cli_help(stdout);
+        return EXIT_SUCCESS;
+    case CLI_VERSION:
+        (void)printf("kernd %s\n", KERND_VERSION);
+        return EXIT_SUCCESS;
+    case CLI_SERVE:
+        return daemon_run(config);
+    }
+    return EXIT_FAILURE;
+}
+
+int cli_main(int count, char *const *arguments)
+{
+    struct err err = ERR_INIT;
+    enum cli_command command = CLI_HELP;
+    struct config config;
+    int status;
+
+    config_init(&config);
+    if (cli_parse(count - 1, arguments + 1, &config, &command, &err) < 0) {
+        (void)fprintf(stderr, "kernd: %s\nkernd: %s\n", err.msg, err.remedy);
+        status = EXIT_USAGE;
+    } else {
+        status = run_command(command, &config);
+    }
+    config_done(&config);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * edge: what all connections and exchanges of the server share. A plain struct; http.c fills it.
+ *
+ * Lock order: edge.lock, then an exchange's lock, then the hang-up table's. None is held across a
+ * call into api, except that hold of the hang-up table takes a reference (no lock).
+ */
+#ifndef KERND_SERVER_EDGE_H
+#define KERND_SERVER_EDGE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/strv.h"
+
+struct api;
+struct connection;
+struct hangup;
+struct pool;
+struct token;
+
+struct edge {
+    /* Set before the event thread starts, then constant. */
+    struct api *api;
+    struct pool *lane; /* the quick lane */
+    const struct token *token;
+    const struct strv *hosts;
+    struct hangup *hangup;
+    const char *spool_dir;
+    uint64_t upload_max; /* bytes of one uploaded file */
+    size_t connections_max;
+    /* The list, and the `exchange` of every connection in it. */
+    pthread_mutex_t lock;
+    struct connection *connections;
+    atomic_size_t connection_count;
+    atomic_size_t exchanges; /* begun and not completed */
+    atomic_size_t suspended; /* connections that libmicrohttpd must not be stopped with */
+    atomic_size_t buffered;  /* bytes of request bodies in memory */
+    atomic_bool draining;    /* new requests are refused */
+};
+
+#endif
