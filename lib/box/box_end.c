@@ -19,8 +19,10 @@
 
 /* kernd-init gets this long to kill everything itself, so that the usage of what ran is known. */
 #define REPORT_MS 250
-/* Then SIGKILL, and this long until everything must be gone: a storm of processes on a busy machine
- * takes a while to die. */
+/* Then SIGKILL to it; the launcher ends by itself after that, or is killed after this time. */
+#define LAUNCHER_MS 2000
+/* And this long until everything must be gone: a storm of processes on a busy machine takes a while
+ * to die. */
 #define GONE_MS 5000
 #define LAST_WORDS_MAX ((uint64_t)8 * 1024 * 1024)
 
@@ -67,16 +69,9 @@ static void ask(struct box *box, struct box_io *io)
     }
 }
 
-/*
- * Step 2: SIGKILL to PID 1 of the box, with which the kernel ends all others in its namespace
- * before PID 1 itself counts as dead (pid_namespaces(7)), and to the launcher. True: all gone.
- */
-static bool kill_all(struct box *box, struct box_io *io)
+/* True: nothing of the box is left by the deadline. */
+static bool await_gone(struct box *box, struct box_io *io, int64_t deadline)
 {
-    int64_t deadline = clock_deadline_after_ms(GONE_MS);
-
-    (void)syscall(SYS_pidfd_send_signal, box->link.pidfd, SIGKILL, NULL, 0);
-    spawn_kill(&box->launcher);
     while (!pidfd_dead(box->link.pidfd) || !spawn_reap(&box->launcher, NULL)) {
         if (clock_passed(deadline)) {
             return false;
@@ -84,6 +79,22 @@ static bool kill_all(struct box *box, struct box_io *io)
         wait_a_while(box, io, deadline);
     }
     return true;
+}
+
+/*
+ * Step 2: SIGKILL to PID 1 of the box, with which the kernel ends all others in its namespace before
+ * PID 1 itself counts as dead (pid_namespaces(7)). The launcher then reaps it and ends: killed
+ * first, it would leave a zombie to the host's PID 1, which in a container may reap nothing.
+ * Step 3: the launcher too. True: all gone.
+ */
+static bool kill_all(struct box *box, struct box_io *io)
+{
+    (void)syscall(SYS_pidfd_send_signal, box->link.pidfd, SIGKILL, NULL, 0);
+    if (await_gone(box, io, clock_deadline_after_ms(LAUNCHER_MS))) {
+        return true;
+    }
+    spawn_kill(&box->launcher);
+    return await_gone(box, io, clock_deadline_after_ms(GONE_MS));
 }
 
 static struct outcome_facts gather(const struct box *box, bool gone)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -26,7 +27,8 @@
 #define DRIVER_SOCKET "driver.sock"
 /* What a launcher may say before it gives up. */
 #define WORDS_MAX ((size_t)8192)
-/* The launcher of a failed start gets SIGKILL; this is how long its end may take. */
+/* How long a launcher may live on when all it started is dead, and then after SIGKILL. */
+#define LAUNCHER_MS 200
 #define REAP_MS 5000
 
 /* The ends of the three pipes that the launcher gets. */
@@ -206,12 +208,27 @@ static int await_hello(struct box *box, const struct box_spec *spec, struct err 
     return 0;
 }
 
+/* Kills what the launcher started, so that it still reaps it (see box_end.c, step 2). */
+static void kill_children(const struct box *box)
+{
+    struct proctree tree = { .pids = alloc_zero(PROCTREE_MAX, sizeof(pid_t)) };
+
+    proctree_list(box->launcher.pid, &tree);
+    for (size_t i = 0; i < tree.count; i++) {
+        (void)kill(tree.pids[i], SIGKILL);
+    }
+    free(tree.pids);
+}
+
 /* A start that failed leaves nothing behind. */
 static void abandon(struct box *box)
 {
     if (box->launcher.pid > 0) {
-        spawn_kill(&box->launcher);
-        (void)spawn_await(&box->launcher, clock_deadline_after_ms(REAP_MS));
+        kill_children(box);
+        if (!spawn_await(&box->launcher, clock_deadline_after_ms(LAUNCHER_MS))) {
+            spawn_kill(&box->launcher);
+            (void)spawn_await(&box->launcher, clock_deadline_after_ms(REAP_MS));
+        }
     }
     box_release(box);
 }
