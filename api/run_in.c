@@ -21,6 +21,13 @@
 /* What a double holds exactly; the server's maxima are far below. */
 #define LARGEST_WHOLE 9007199254740991.0
 
+/* A program would get the text cut at it. */
+static int refuse_nul(const char *pointer, struct err *err)
+{
+    (void)err_field(err, ERR_BAD_JSON, pointer, "%s holds a NUL character", pointer);
+    return err_remedy(err, "leave the NUL out; bytes of any value go into \"files\" or \"stdin\"");
+}
+
 /* ---- command ---- */
 
 static int read_argument(struct strv *command, struct json_object *item, const char *pointer,
@@ -32,7 +39,7 @@ static int read_argument(struct strv *command, struct json_object *item, const c
         return field_wrong_type(pointer, "a string", item, err);
     }
     if (content_in_has_nul(item)) {
-        return err_field(err, ERR_BAD_JSON, pointer, "%s holds a NUL character", pointer);
+        return refuse_nul(pointer, err);
     }
     if (strlen(text) > RUN_IN_ARGUMENT_MAX) {
         (void)err_field(err, ERR_BAD_VALUE, pointer, "%s is above %d bytes", pointer,
@@ -77,7 +84,7 @@ static int read_code(void *target, struct json_object *value, const char *pointe
         return field_wrong_type(pointer, "a string", value, err);
     }
     if (content_in_has_nul(value)) {
-        return err_field(err, ERR_BAD_JSON, pointer, "%s holds a NUL character", pointer);
+        return refuse_nul(pointer, err);
     }
     request->code_size = (size_t)json_object_get_string_len(value);
     request->code = alloc_copy(json_object_get_string(value), request->code_size);
