@@ -82,9 +82,9 @@ static bool await_gone(struct box *box, struct box_io *io, int64_t deadline)
 }
 
 /*
- * Step 2: SIGKILL to PID 1 of the box, with which the kernel ends all others in its namespace before
- * PID 1 itself counts as dead (pid_namespaces(7)). The launcher then reaps it and ends: killed
- * first, it would leave a zombie to the host's PID 1, which in a container may reap nothing.
+ * Step 2: SIGKILL to PID 1 of the box, with which the kernel ends all others in its namespace
+ * before PID 1 itself counts as dead (pid_namespaces(7)). The launcher then reaps it and ends:
+ * killed first, it would leave a zombie to the host's PID 1, which in a container may reap nothing.
  * Step 3: the launcher too. True: all gone.
  */
 static bool kill_all(struct box *box, struct box_io *io)

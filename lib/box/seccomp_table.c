@@ -37,11 +37,16 @@
         .note = (what)                                                                    \
     }
 /* Masked to 32 bits, as the kernel reads these arguments: upper bits are no way around. */
-#define REFUSE_VALUE(call, number, index, value, what)                                         \
-    {                                                                                          \
-        .name = (call), .action = SECCOMP_TABLE_ERROR, .error = (number),                      \
-        .when = SECCOMP_TABLE_BITS, .argument = (index), .first = UINT32_MAX, .last = (value), \
-        .note = (what)                                                                         \
+#define VALUE(call, index, value, what)                                                   \
+    .name = (call), .when = SECCOMP_TABLE_BITS, .argument = (index), .first = UINT32_MAX, \
+    .last = (value), .note = (what)
+#define ALLOW_VALUE(call, index, value, what)                          \
+    {                                                                  \
+        .action = SECCOMP_TABLE_ALLOW, VALUE(call, index, value, what) \
+    }
+#define REFUSE_VALUE(call, number, index, value, what)                                    \
+    {                                                                                     \
+        .action = SECCOMP_TABLE_ERROR, .error = (number), VALUE(call, index, value, what) \
     }
 /* Any protocol (argument 2) but 0, NETLINK_ROUTE. */
 #define REFUSE_NETLINK(call, number)                                                         \
@@ -197,11 +202,11 @@ static const struct seccomp_table_row list[] = {
     ALLOW_RANGE("socketpair", 0, AF_UNIX, AF_UNIX, "AF_UNIX"),
     REFUSE_RANGE("socketpair", EAFNOSUPPORT, 0, AF_UNIX + 1, UINT64_MAX, "other families"),
     /* personality(2): what is harmless */
-    ALLOW_RANGE("personality", 0, 0, 0, "PER_LINUX"),
-    ALLOW_RANGE("personality", 0, 0x8, 0x8, "PER_LINUX32"),
-    ALLOW_RANGE("personality", 0, 0x20000, 0x20000, "UNAME26"),
-    ALLOW_RANGE("personality", 0, 0x40000, 0x40000, "ADDR_NO_RANDOMIZE"),
-    ALLOW_RANGE("personality", 0, UINT32_MAX, UINT32_MAX, "query"),
+    ALLOW_VALUE("personality", 0, 0, "PER_LINUX"),
+    ALLOW_VALUE("personality", 0, 0x8, "PER_LINUX32"),
+    ALLOW_VALUE("personality", 0, 0x20000, "UNAME26"),
+    ALLOW_VALUE("personality", 0, 0x40000, "ADDR_NO_RANDOMIZE"),
+    ALLOW_VALUE("personality", 0, UINT32_MAX, "query"),
 };
 
 static const struct seccomp_table_row walls[] = {
