@@ -18,6 +18,7 @@
 
 #define FILE_BYTES_MAX ((size_t)1 << 20)
 #define CONNECTIONS 512
+#define REQUEST_S 60.0
 #define GRACE_S 5.0
 #define UPLOAD_BYTES (UINT64_C(16) << 30)
 
@@ -55,6 +56,8 @@ static const struct key keys[] = {
     { "connections", COUNT, AT(connections), 8, 60000, "N", "clients connected at the same time" },
     { "max_upload_bytes", COUNT, AT(max_upload_bytes), 1, 1e15, "BYTES",
       "the largest file that is taken in one request" },
+    { "request_timeout_s", NUMBER, AT(request_timeout_s), 0.1, 3600, "SECONDS",
+      "how long a client may take to send a request's head" },
     { "grace_s", NUMBER, AT(grace_s), 0, 3600, "SECONDS", "how long work may go on after SIGTERM" },
     { "max_timeout_s", NUMBER, AT(maxima.timeout_s), 0.001, 1e6, "SECONDS", "largest timeoutS" },
     { "max_memory_mb", COUNT, AT(maxima.memory_mb), 1, 1e9, "MIB", "largest memoryMb" },
@@ -84,6 +87,7 @@ void config_init(struct config *config)
         .log_level = LOG_INFO,
         .connections = CONNECTIONS,
         .max_upload_bytes = UPLOAD_BYTES,
+        .request_timeout_s = REQUEST_S,
         .grace_s = GRACE_S,
     };
 }

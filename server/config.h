@@ -34,6 +34,7 @@ struct config {
     uint64_t queue;   /* 0: the sandbox's default */
     uint64_t connections;
     uint64_t max_upload_bytes;
+    double request_timeout_s;
     double grace_s;         /* how long running work may go on after a SIGTERM */
     struct limits maxima;   /* zero fields: built-in */
     struct limits defaults; /* likewise */

@@ -18,8 +18,6 @@
 #include "server/exchange.h"
 #include "server/reply.h"
 
-#define HEAD_S 60.0 /* from the accept, or the last reply, to the end of a request's head */
-
 static void read_local_address(struct connection *connection)
 {
     union {
@@ -62,7 +60,7 @@ struct connection *connection_new(struct edge *edge, int fd)
     connection->fd = fd;
     read_local_address(connection);
     read_peer(connection);
-    connection_expect_head(connection);
+    connection_expect_head(edge, connection);
     (void)pthread_mutex_lock(&edge->lock);
     connection->next = edge->connections;
     if (connection->next != NULL) {
@@ -114,9 +112,9 @@ void connection_expect(struct connection *connection, double seconds)
     atomic_store(&connection->deadline, clock_deadline_after_s(seconds));
 }
 
-void connection_expect_head(struct connection *connection)
+void connection_expect_head(const struct edge *edge, struct connection *connection)
 {
-    connection_expect(connection, HEAD_S);
+    connection_expect(connection, edge->request_timeout_s);
 }
 
 void connection_wait(struct connection *connection)

@@ -50,7 +50,7 @@ void connection_expect(struct connection *connection, double seconds);
 void connection_wait(struct connection *connection);
 
 /* The time for the next request's head, idleness before it included. */
-void connection_expect_head(struct connection *connection);
+void connection_expect_head(const struct edge *edge, struct connection *connection);
 
 /* Lengthens a deadline by the time that bytes may take at a rate; event thread. */
 void connection_progress(struct connection *connection, uint64_t bytes, double bytes_per_s);

@@ -112,6 +112,7 @@ static int open_http(struct daemon *daemon, struct err *err)
         .spool_dir = daemon->config->state_dir,
         .upload_max = daemon->config->max_upload_bytes,
         .connections_max = daemon->config->connections,
+        .request_timeout_s = daemon->config->request_timeout_s,
     };
 
     return http_start(&http_config, &daemon->http, err);

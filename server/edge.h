@@ -31,6 +31,7 @@ struct edge {
     const char *spool_dir;
     uint64_t upload_max; /* bytes of one uploaded file */
     size_t connections_max;
+    double request_timeout_s;
     /* The list, and the `exchange` of every connection in it. */
     pthread_mutex_t lock;
     struct connection *connections;

@@ -41,6 +41,12 @@ struct http {
 static void on_log(void *context, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
+/* It tries TCP options on Unix sockets and tells that they have none. */
+static bool is_noise(const char *format)
+{
+    return strncmp(format, "Setting TCP_", 12) == 0 || strncmp(format, "Failed to push", 14) == 0;
+}
+
 /* Its lines may hold bytes of clients; log_line escapes them. */
 static void on_log(void *context, const char *format, va_list arguments)
 {
@@ -48,7 +54,7 @@ static void on_log(void *context, const char *format, va_list arguments)
     int length;
 
     (void)context;
-    if (!log_enabled(LOG_DEBUG)) {
+    if (!log_enabled(LOG_DEBUG) || is_noise(format)) {
         return;
     }
     length = vsnprintf(text, sizeof(text), format, arguments);
@@ -172,7 +178,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
     }
     *slot = NULL;
     connection_set_exchange(edge, exchange->connection, NULL);
-    connection_expect_head(exchange->connection);
+    connection_expect_head(edge, exchange->connection);
     log_exchange(exchange);
     (void)atomic_fetch_sub(&edge->exchanges, 1);
     exchange_unref(exchange);
@@ -207,6 +213,7 @@ static void edge_init(struct edge *edge, const struct http_config *config, struc
     edge->spool_dir = config->spool_dir;
     edge->upload_max = config->upload_max;
     edge->connections_max = config->connections_max;
+    edge->request_timeout_s = config->request_timeout_s;
     (void)pthread_mutex_init(&edge->lock, NULL);
     atomic_init(&edge->connection_count, 0);
     atomic_init(&edge->exchanges, 0);

@@ -29,6 +29,7 @@ struct http_config {
     const char *spool_dir;    /* for uploads on their way */
     uint64_t upload_max;      /* bytes */
     size_t connections_max;
+    double request_timeout_s; /* for a head, and for a short body */
 };
 
 /* Starts the event thread. 0, or -1 with err. Signals must be blocked already. */

@@ -18,7 +18,6 @@
 #define TOKEN_CHARACTERS DIGITS LETTERS "!#$%&'*+-.^_`|~"
 #define LONGEST_METHOD 16
 #define LONGEST_HOST 255
-#define HTTP_PORT 80
 
 const char *http_guard_only(const struct http_guard_head *head, const char *name, size_t *ret_count)
 {
@@ -156,18 +155,19 @@ static bool is_name(const char *host, size_t length, const char *name)
     return strlen(name) == length && strncasecmp(host, name, length) == 0;
 }
 
+/*
+ * A browser leaves the port out only when it talks to port 80, so that a missing one can't come
+ * from a page that reached this port.
+ */
 static bool is_right_port(const char *after_name, const struct http_guard_place *place)
 {
-    uint64_t port = HTTP_PORT;
+    uint64_t port = 0;
 
-    if (after_name[0] == ':') {
-        if (text_parse_u64(after_name + 1, &port) < 0) {
-            return false;
-        }
-    } else if (after_name[0] != '\0') {
-        return false;
+    if (after_name[0] == '\0') {
+        return true;
     }
-    return !place->tcp || port == place->port;
+    return after_name[0] == ':' && text_parse_u64(after_name + 1, &port) == 0 &&
+           (!place->tcp || port == place->port);
 }
 
 static bool is_own_name(const char *host, size_t length, const struct http_guard_place *place)

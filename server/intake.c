@@ -18,10 +18,9 @@
 #include "server/reply.h"
 #include "server/token.h"
 
-#define BODY_S 30.0       /* for a body of a few bytes; */
-#define BODY_RATE 65536.0 /* a longer one must come at least this fast, in bytes a second */
-#define REFUSED_S 0.4     /* the same for a body that is read only to be dropped */
-#define REFUSED_RATE 1048576.0
+#define BODY_RATE 65536.0      /* a long body must come at least this fast, in bytes a second */
+#define REFUSED_S 0.4          /* for a short body that is read only to be dropped; */
+#define REFUSED_RATE 1048576.0 /* and this fast for a long one */
 #define HEAD_BYTES_MAX ((size_t)256 << 10) /* above what libmicrohttpd takes */
 #define CALLER_TOKEN 1
 
@@ -181,7 +180,7 @@ int intake_head(struct exchange *exchange, const char *method, const char *versi
         return refuse_head(exchange);
     }
     exchange_set_phase(exchange, EXCHANGE_BODY);
-    connection_expect(exchange->connection, BODY_S);
+    connection_expect(exchange->connection, exchange->edge->request_timeout_s);
     body_begin(exchange);
     atomic_store(&exchange->input, EXCHANGE_INPUT_OPEN);
     return 0;
@@ -219,7 +218,8 @@ int intake_data(struct exchange *exchange, const char *data, size_t size)
         return drop_data(exchange, size);
     }
     if (atomic_load(&exchange->connection->deadline) == CLOCK_NEVER) {
-        connection_expect(exchange->connection, BODY_S); /* back from the spool */
+        connection_expect(exchange->connection,
+                          exchange->edge->request_timeout_s); /* back from the spool */
     }
     connection_progress(exchange->connection, size, BODY_RATE);
     if (exchange->spool_failed || body_take(exchange, data, size, &exchange->refusal) < 0) {

@@ -217,6 +217,16 @@ static socklen_t address_size(const union address *address)
     }
 }
 
+/* A Unix socket has its mode from the umask at bind (unix(7)); a chmod afterwards leaves a gap. */
+static int bind_privately(int fd, const union address *address)
+{
+    mode_t before = umask(0177);
+    int result = bind(fd, &address->any, address_size(address));
+
+    (void)umask(before);
+    return result;
+}
+
 static int open_socket(const union address *address, const char *text, struct err *err)
 {
     const int on = 1;
@@ -233,7 +243,7 @@ static int open_socket(const union address *address, const char *text, struct er
     if (address->any.sa_family == AF_INET6) {
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     }
-    if (bind(fd, &address->any, address_size(address)) < 0 || listen(fd, BACKLOG) < 0) {
+    if (bind_privately(fd, address) < 0 || listen(fd, BACKLOG) < 0) {
         return system_error(text, err);
     }
     return CLEANUP_TAKE_FD(fd);

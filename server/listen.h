@@ -38,7 +38,7 @@ unsigned listen_inherited_count(void);
 
 /*
  * Opens "unix:PATH", "A.B.C.D:PORT", "[V6]:PORT" or "localhost:PORT" and adds it. Port 0: the
- * kernel chooses, name tells. A Unix socket is made 0600 (the umask must be 077); one left behind
+ * kernel chooses, name tells. A Unix socket is made 0600; one left behind
  * is replaced only if nobody listens on it. -1 with err: bad text, in use, or the system's word.
  */
 int listen_open(struct listen_set *set, const char *text, struct err *err);
