@@ -10,8 +10,6 @@ FUNCTION_LINES = 60
 PARAMETERS = 5
 # The callbacks of libmicrohttpd have the parameters that it gives them.
 IMPOSED = re.compile(r"\benum MHD_Result\b")
-# Callbacks whose parameters libmicrohttpd prescribes.
-PRESCRIBED = {"on_access", "collect"}
 RULE = "Split by job, not by length; many parameters want a struct."
 
 
@@ -60,7 +58,7 @@ def complaints():
         for name, line, length, parameters in functions(sources.blank(text)):
             if length > FUNCTION_LINES:
                 yield f"{path}:{line}: {name} has {length} lines, at most {FUNCTION_LINES}"
-            if parameters > PARAMETERS and name not in PRESCRIBED:
+            if parameters > PARAMETERS:
                 yield f"{path}:{line}: {name} has {parameters} parameters, at most {PARAMETERS}"
 
 
