@@ -191,7 +191,7 @@ SETARCH = $(if $(filter tsan,$(VARIANT)),$(shell test "$$(cat /proc/sys/vm/mmap_
 # TALLY=FILE adds the counts of a run to that file.
 RUN_TESTS = $(SETARCH) $(PYTHON) -B tests/run.py --build $(O) $(SANITIZED:%=--sanitizer %) \
     $(TALLY:%=--tally %)
-HTTP_FOLDERS := tests/http tests/escape
+HTTP_FOLDERS := tests/unit/drivers tests/http tests/escape
 # What needs no more than Python; the rest of `make lint` needs the packages of `make deps-dev`.
 LINT_QUICK := layers banned sizes exports
 

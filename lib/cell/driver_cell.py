@@ -3,8 +3,7 @@
 # driver_cell: runs source text as __main__, shows its last value, tells its errors as python does.
 #
 # Owns the display function and the module __main__. Main thread runs code; any thread may display.
-# Imports built-in modules and its own siblings only. What it needs of the built-ins is bound here,
-# before any cell can replace it.
+# Imports built-in modules and its own siblings only.
 import _frozen_importlib as importlib_core
 import _frozen_importlib_external as importlib_files
 import builtins
@@ -12,8 +11,7 @@ import sys
 
 import driver_wire as wire
 
-_compile, _eval, _exec, _repr, _type, _len = compile, eval, exec, repr, type, len
-_isinstance, _str, _getattr = isinstance, str, getattr
+__builtins__ = wire.BUILTINS
 
 _AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
@@ -39,7 +37,7 @@ class Loader:
             path = self.library + "/" + name + ".py"
             spec = importlib_files.spec_from_file_location(name, path)
             module = importlib_core.module_from_spec(spec)
-            module.loader = self
+            module.__builtins__ = wire.BUILTINS
             spec.loader.exec_module(module)
             self._loaded[name] = module
         return module
@@ -65,20 +63,20 @@ class Shower:
 
     def send_parts(self, parts, flags=0):
         """parts: list of (mime type in bytes, data in bytes), already checked."""
-        pieces = [b"%c%b" % (flags, _len(parts).to_bytes(2, "big"))]
+        pieces = [b"%c%b" % (flags, len(parts).to_bytes(2, "big"))]
         for mime, data in parts:
-            pieces += (_len(mime).to_bytes(2, "big"), mime, _len(data).to_bytes(4, "big"), data)
+            pieces += (len(mime).to_bytes(2, "big"), mime, len(data).to_bytes(4, "big"), data)
         self._link.send(wire.RESULT, b"".join(pieces))
 
     def _show(self, value, flags, raw):
-        if _type(value) in _PLAIN and not raw:
-            parts, shortened = [(b"text/plain", encode(_repr(value)))], False
+        if type(value) in _PLAIN and not raw:
+            parts, shortened = [(b"text/plain", encode(repr(value)))], False
         else:
             rich = self._loader.load("driver_rich")
             parts = rich.raw_parts(value) if raw else rich.parts_of(value)
             shortened = rich.drop_oversize(parts)
         for at, (mime, data) in enumerate(parts):
-            if mime == b"text/plain" and _len(data) > self.text_max:
+            if mime == b"text/plain" and len(data) > self.text_max:
                 parts[at] = (mime, shorten(data, self.text_max))
                 shortened = True
         if parts or shortened:
@@ -96,14 +94,14 @@ def encode(text):
 
 def shorten(data, limit):
     head = data[:limit].decode("utf-8", "ignore").encode()
-    return head + b"... (%d bytes in all)" % _len(data)
+    return head + b"... (%d bytes in all)" % len(data)
 
 
 def warm_up():
     """Compiles, runs and prints something of its own, so that the first cell finds pages in place."""
     scope = {}
     for code, is_expression in split("a = 1\nfor b in (a,):\n    a += b\na\n", "<warm-up>"):
-        encode(_repr(_eval(code, scope))) if is_expression else _exec(code, scope)
+        encode(repr(eval(code, scope))) if is_expression else exec(code, scope)
     print(end="", flush=True)
 
 
@@ -115,7 +113,7 @@ def split(source, name):
     Text that compiles whole, followed by a line at column 0 that compiles whole, means the same as
     both together, so the usual cell needs no syntax tree (whose first use costs a millisecond).
     """
-    start = _len(source.rstrip())
+    start = len(source.rstrip())
     for _ in range(4):
         start = _statement_start(source, start)
         if start < 0:
@@ -155,16 +153,16 @@ def _split_here(head, tail, name):
     pieces = []
     is_expression = True
     try:
-        last = _compile(tail, name, "eval", _AWAIT, True)
+        last = compile(tail, name, "eval", _AWAIT, True)
     except SyntaxError:
         is_expression = False
-        last = _compile(tail, name, "exec", _AWAIT, True)
+        last = compile(tail, name, "exec", _AWAIT, True)
     if head.strip():
-        code = _compile(head, name, "exec", _AWAIT, True)
+        code = compile(head, name, "exec", _AWAIT, True)
         pieces.append((code, False))
         future = code.co_flags & _FUTURE_FLAGS
         if future:
-            last = _compile(
+            last = compile(
                 tail, name, "eval" if is_expression else "exec", _AWAIT | future, True
             )
     pieces.append((last, is_expression))
@@ -174,18 +172,18 @@ def _split_here(head, tail, name):
 def _split_by_tree(source, name):
     import _ast
 
-    tree = _compile(source, name, "exec", _ONLY_AST | _AWAIT, True)
+    tree = compile(source, name, "exec", _ONLY_AST | _AWAIT, True)
     last = tree.body[-1] if tree.body else None
-    if not _isinstance(last, _ast.Expr):
-        return [(_compile(source, name, "exec", _AWAIT, True), False)]
+    if not isinstance(last, _ast.Expr):
+        return [(compile(source, name, "exec", _AWAIT, True), False)]
     del tree.body[-1]
     pieces = []
     flags = _AWAIT
     if tree.body:
-        code = _compile(tree, name, "exec", flags, True)
+        code = compile(tree, name, "exec", flags, True)
         flags |= code.co_flags & _FUTURE_FLAGS
         pieces.append((code, False))
-    pieces.append((_compile(_ast.Expression(last.value), name, "eval", flags, True), True))
+    pieces.append((compile(_ast.Expression(last.value), name, "eval", flags, True), True))
     return pieces
 
 
@@ -194,7 +192,8 @@ class ImportWatch:
 
     def __init__(self, actions):
         self._actions = actions  # full name: function of the module
-        sys.meta_path.insert(0, self)
+        # A new list: the interpreter keeps the old one, with all it holds, to its very end.
+        sys.meta_path = [self] + sys.meta_path
 
     def find_spec(self, name, path=None, target=None):
         action = self._actions.pop(name, None)
@@ -225,23 +224,36 @@ class _ActingLoader:
 class Runner:
     """Runs cells in one namespace, the module __main__."""
 
-    def __init__(self, link, loader, request):
+    def __init__(self, link, loader, request, keeps_loop=False):
         self.shower = Shower(link, loader, request.text_max)
         self._loader = loader
         self._loop = None
-        module = _type(sys)("__main__")
+        self._keeps_loop = keeps_loop
+        module = type(sys)("__main__")
         self.scope = module.__dict__
         self.scope.update(__builtins__=builtins, __annotations__={}, display=self.shower.display)
         sys.modules["__main__"] = module
         builtins.display = self.shower.display
         ImportWatch({"matplotlib.pyplot": self._pyplot_imported})
 
-    def run(self, source, name):
-        """Runs a cell and shows its value. Raises what the cell raises."""
+    def attempt(self, read, name):
+        """
+        Runs a cell and shows its value. The exception that ended it, if any: returned, so that what
+        happens next does not happen "during the handling" of it.
+        """
+        try:
+            self._run(read(), name)
+            if self._loop is not None and not self._keeps_loop:
+                self._loop.close()  # ends what top-level awaits left running
+        except BaseException as error:
+            return error
+        return None
+
+    def _run(self, source, name):
         value = None
         is_expression = False
         for code, is_expression in split(source, name):
-            value = _eval(code, self.scope)
+            value = eval(code, self.scope)
             if code.co_flags & _COROUTINE:
                 value = self._wait_for(value)
         if is_expression:
@@ -252,11 +264,6 @@ class Runner:
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is not None:
             self._loader.load("driver_rich").show_figures(pyplot, self.shower)
-
-    def close(self):
-        """Ends what top-level awaits left running."""
-        if self._loop is not None:
-            self._loop.close()
 
     def _wait_for(self, coroutine):
         import asyncio
@@ -284,20 +291,17 @@ def run_once(link, loader, request, workspace):
     runner.scope.update(__file__=name, __cached__=None, __loader__=source_loader)
     if request.live:
         sys.stdout.reconfigure(line_buffering=True)
-    try:
-        runner.run(read_source(name), name)
-        runner.close()
-    except SystemExit:
-        raise  # the interpreter prints its value and sets the exit code
-    except KeyboardInterrupt as error:
+    error = runner.attempt(lambda: read_source(name), name)
+    if error is not None and not isinstance(error, SystemExit):
         report(error, name)
+    runner.finish_cell()
+    if isinstance(error, SystemExit):
+        raise error  # the interpreter prints its value and sets the exit code
+    if isinstance(error, KeyboardInterrupt):
         hide_from_excepthook()
-        raise  # the interpreter dies of SIGINT, as it would without us
-    except BaseException as error:
-        report(error, name)
+        raise error  # the interpreter dies of SIGINT, as it would without us
+    if error is not None:
         raise SystemExit(1)
-    finally:
-        runner.finish_cell()
 
 
 def read_source(path):
@@ -327,9 +331,9 @@ def hide_from_excepthook():
 def report(error, name):
     """Prints an uncaught error as the interpreter does, without the frames of the driver."""
     trim(error, name)
-    kind, trace = _type(error), error.__traceback__
+    kind, trace = type(error), error.__traceback__
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, trace
-    hook = _getattr(sys, "excepthook", sys.__excepthook__)
+    hook = getattr(sys, "excepthook", sys.__excepthook__)
     try:
         hook(kind, error, trace)
     except SystemExit:
@@ -337,10 +341,10 @@ def report(error, name):
     except BaseException as second:
         trim(second, name)
         print("Error in sys.excepthook:", file=sys.stderr)
-        sys.__excepthook__(_type(second), second, second.__traceback__)
+        sys.__excepthook__(type(second), second, second.__traceback__)
         print("\nOriginal exception was:", file=sys.stderr)
         sys.__excepthook__(kind, error, trace)
-    if _isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError):
         explain_notebook_line(error, name)
 
 
@@ -349,7 +353,7 @@ def trim(error, name):
     library = __file__.rpartition("/")[0]
     seen = set()
     first = True
-    while error is not None and id(error) not in seen and _len(seen) < 50:
+    while error is not None and id(error) not in seen and len(seen) < 50:
         seen.add(id(error))
         kept = []
         trace = error.__traceback__
@@ -357,7 +361,7 @@ def trim(error, name):
             kept.append(trace)
             trace = trace.tb_next
         files = [step.tb_frame.f_code.co_filename for step in kept]
-        begin = files.index(name) if name in files else (_len(files) if first else 0)
+        begin = files.index(name) if name in files else (len(files) if first else 0)
         kept = [
             step for step, file in zip(kept[begin:], files[begin:]) if not file.startswith(library)
         ]

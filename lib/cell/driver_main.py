@@ -12,6 +12,8 @@ import sys
 import driver_cell
 import driver_wire as wire
 
+__builtins__ = wire.BUILTINS
+
 SOCKET = "/run/kernd/driver.sock"
 WORKSPACE = "/workspace"
 
