@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 struct json_cursor {
     const char *at;
@@ -46,7 +45,8 @@ static inline bool json_cursor_take(struct json_cursor *cursor, char c)
 
 static inline void json_cursor_skip_blanks(struct json_cursor *cursor)
 {
-    while (!json_cursor_at_end(cursor) && memchr(" \t\n\r", *cursor->at, 4) != NULL) {
+    while (json_cursor_is(cursor, ' ') || json_cursor_is(cursor, '\n') ||
+           json_cursor_is(cursor, '\r') || json_cursor_is(cursor, '\t')) {
         cursor->at++;
     }
 }

@@ -13,6 +13,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 
+#define ESCAPE_MAX 6 /* a \u and four digits */
+#define PIECE ((size_t)4096)
+
 void json_out_init(struct json_out *json, struct buf *out)
 {
     *json = (struct json_out){ .out = out };
@@ -51,43 +54,57 @@ void json_out_close(struct json_out *json, char bracket)
     json->comma = true;
 }
 
-static bool must_escape(char c)
-{
-    return (unsigned char)c < 0x20 || c == '"' || c == '\\';
-}
-
-static void put_escape(struct json_out *json, char c)
+/* Writes the escape of one byte, at most ESCAPE_MAX bytes. Returns what is behind it. */
+static char *write_escape(char *to, char c)
 {
     static const char digits[] = "0123456789abcdef";
-    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: byte, letter */
-    char text[6] = { '\\', 'u', '0', '0', '0', '0' };
+    static const char pairs[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* byte, letter */
 
-    for (size_t i = 0; i + 1 < sizeof(shorts); i += 2) {
-        if (shorts[i] == c) {
-            text[1] = shorts[i + 1];
-            put(json, text, 2);
-            return;
+    *to++ = '\\';
+    for (size_t i = 0; i + 1 < sizeof(pairs); i += 2) {
+        if (pairs[i] == c) {
+            *to++ = pairs[i + 1];
+            return to;
         }
     }
-    text[4] = digits[(unsigned char)c >> 4];
-    text[5] = digits[(unsigned char)c & 15U];
-    put(json, text, sizeof(text));
+    *to++ = 'u';
+    *to++ = '0';
+    *to++ = '0';
+    *to++ = digits[(unsigned char)c >> 4];
+    *to++ = digits[(unsigned char)c & 15U];
+    return to;
 }
 
-/* Quotes text that is valid UTF-8. */
-static void put_quoted(struct json_out *json, const char *text, size_t size)
+static size_t escape(char *to, const char *text, size_t size)
 {
-    size_t from = 0;
+    const char *start = to;
 
-    put(json, "\"", 1);
-    for (size_t at = 0; at < size; at++) {
-        if (must_escape(text[at])) {
-            put(json, text + from, at - from);
-            put_escape(json, text[at]);
-            from = at + 1;
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)text[i] < 0x20 || text[i] == '"' || text[i] == '\\') {
+            to = write_escape(to, text[i]);
+        } else {
+            *to++ = text[i];
         }
     }
-    put(json, text + from, size - from);
+    return (size_t)(to - start);
+}
+
+/* Quotes text that is valid UTF-8. In pieces, so that room for the worst case is never much. */
+static void put_quoted(struct json_out *json, const char *text, size_t size)
+{
+    put(json, "\"", 1);
+    while (size > 0 && !json->failed) {
+        size_t piece = size < PIECE ? size : PIECE;
+        char *room = buf_reserve(json->out, piece * ESCAPE_MAX);
+
+        if (room == NULL) {
+            json->failed = true;
+            return;
+        }
+        buf_commit(json->out, escape(room, text, piece));
+        text += piece;
+        size -= piece;
+    }
     put(json, "\"", 1);
 }
 

@@ -8,6 +8,7 @@
 #include "api/json_string.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "lib/base/text.h"
 

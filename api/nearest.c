@@ -18,7 +18,9 @@ static void fold(char out[static NEAREST_NAME_MAX + 1], const char *name)
     for (; *name != '\0'; name++) {
         char c = *name;
 
-        c = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        if (c >= 'A' && c <= 'Z') {
+            c = (char)(c | 0x20); /* ASCII: the lower case letter */
+        }
         if ((c < 'a' || c > 'z') && (c < '0' || c > '9')) {
             continue;
         }
@@ -70,7 +72,7 @@ void nearest_init(struct nearest *nearest, const char *wanted)
 
 void nearest_offer(struct nearest *nearest, const char *known)
 {
-    char folded[NEAREST_NAME_MAX + 1];
+    char folded[NEAREST_NAME_MAX + 1] = "";
     size_t wanted_length = strlen(nearest->wanted);
     size_t known_length = 0;
     size_t common = 0;
