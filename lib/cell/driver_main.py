@@ -82,12 +82,17 @@ def receive(link):
 
 def prepare_path(found, workspace):
     """sys.path as a plain python started in the workspace has it, without the cost of site."""
+    sys.path[:] = found
+    add_site_directories()
+    # Last, as the interpreter does it: import lines of .pth files must not find the workspace.
     if not getattr(sys.flags, "safe_path", False):
-        found.insert(0, workspace)
+        sys.path.insert(0, workspace)
         here = posix.getcwd()
         if here.startswith(workspace + "/"):
-            found.insert(0, here)
-    sys.path[:] = found
+            sys.path.insert(0, here)
+
+
+def add_site_directories():
     if exists(sys.executable.rpartition("/")[0] + "/../pyvenv.cfg"):
         import site
 

@@ -22,14 +22,27 @@
 #include "lib/work/scan.h"
 #include "lib/work/workspace.h"
 
-static int normalise(char **path, const char *field, struct err *err)
+/* "/files/<name>" with "~" and "/" escaped (RFC 6901), cut to fit. */
+static void point_at_file(struct err *err, const char *name)
+{
+    size_t used = (size_t)snprintf(err->pointer, sizeof(err->pointer), "/files/");
+
+    for (; *name != '\0' && used + 2 < sizeof(err->pointer); name++) {
+        if (*name == '~' || *name == '/') {
+            err->pointer[used++] = '~';
+            err->pointer[used++] = *name == '~' ? '0' : '1';
+        } else {
+            err->pointer[used++] = *name;
+        }
+    }
+    err->pointer[used] = '\0';
+}
+
+static int normalise(char **path, struct err *err)
 {
     char *parsed;
 
     if (path_parse(*path, strlen(*path), &parsed, err) < 0) {
-        if (err != NULL) {
-            (void)snprintf(err->pointer, sizeof(err->pointer), "%s", field);
-        }
         return -1;
     }
     free(*path);
@@ -40,12 +53,18 @@ static int normalise(char **path, const char *field, struct err *err)
 int place_check(struct run_request *request, struct err *err)
 {
     for (size_t i = 0; i < request->file_count; i++) {
-        if (normalise(&request->files[i].path, "/files", err) < 0) {
+        if (normalise(&request->files[i].path, err) < 0) {
+            if (err != NULL) {
+                point_at_file(err, request->files[i].path);
+            }
             return -1;
         }
     }
     for (size_t i = 0; i < request->fetch.count; i++) {
-        if (normalise(&request->fetch.items[i], "/fetchFiles", err) < 0) {
+        if (normalise(&request->fetch.items[i], err) < 0) {
+            if (err != NULL) {
+                (void)snprintf(err->pointer, sizeof(err->pointer), "/fetchFiles/%zu", i);
+            }
             return -1;
         }
     }

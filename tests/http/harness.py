@@ -90,6 +90,14 @@ def as_user(name):
             become(0)
 
 
+def wait_for_none(find):
+    """What is removed behind an answer must be gone soon."""
+    try:
+        census.wait_until(lambda: not find(), seconds(10), "")
+    except AssertionError:
+        raise AssertionError(f"left behind: {find()}") from None
+
+
 class Daemon:
     """One kernd process and its directories."""
 
@@ -195,13 +203,17 @@ class Daemon:
         return census.in_boxes_of(self.home)
 
     def box_directories(self):
-        return sorted(os.path.join(parent, name) for parent in
-                      (os.path.join(self.runtime, "boxes"), os.path.join(self.state, "workspaces"))
-                      if os.path.isdir(parent) for name in os.listdir(parent))
+        """Directories of boxes and calls, also those that wait in the trash for removal."""
+        found = []
+        for parent in ("runtime/boxes", "state/workspaces", "state/workspaces/.trash"):
+            with contextlib.suppress(FileNotFoundError):
+                found += [os.path.join(parent, name) for name in os.listdir(self.path(parent))
+                          if name != ".trash"]
+        return sorted(found)
 
     def check_nothing_left(self):
         census.wait_gone(self.box_processes, seconds(5), "processes of boxes")
-        assert self.box_directories() == [], f"left behind: {self.box_directories()}"
+        wait_for_none(self.box_directories)
 
     def check_log(self):
         everything = self.log() + self.output()

@@ -231,7 +231,7 @@ class Streams(Parity):
                           "import builtins; builtins.print = builtins.repr",
                           "import builtins; builtins.isinstance = builtins.len = None",
                           "import sys; sys.modules.clear()",
-                          "import sys; sys.settrace(lambda *a: 1/0)",
+                          "import sys; sys.settrace(lambda *a: None)",
                           "import gc; [o.clear() for o in gc.get_objects()"
                           " if type(o) is dict and o.get('__name__') == 'struct']"):
             with self.subTest(tampering=tampering):
