@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows_snapshot: SQL of snapshots.
+ * Owns: nothing.
+ * Threads: any.
+ * May include: base.
+ */
+#include "lib/store/rows_snapshot.h"
+
+#include <stdlib.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/buf.h"
+#include "lib/store/cursor.h"
+#include "lib/store/statement.h"
+#include "lib/store/store_internal.h"
+
+#define COLUMNS "id, name, session_id, caller, digest, bytes, entries, labels, left_out, created_ms"
+
+void rows_snapshot_done(struct rows_snapshot *row)
+{
+    free(row->labels);
+    free(row->left_out);
+    *row = (struct rows_snapshot){ .labels = NULL };
+}
+
+static void read_row(struct statement *s, struct rows_snapshot *row)
+{
+    *row = (struct rows_snapshot){ .caller = (uint64_t)statement_column_int(s, 3),
+                                   .bytes = (uint64_t)statement_column_int(s, 5),
+                                   .entries = (uint64_t)statement_column_int(s, 6),
+                                   .labels = statement_column_text(s, 7),
+                                   .left_out = statement_column_text(s, 8),
+                                   .created_ms = statement_column_int(s, 9) };
+    statement_column_copy(s, 0, row->id, sizeof(row->id));
+    statement_column_copy(s, 1, row->name, sizeof(row->name));
+    statement_column_copy(s, 2, row->session_id, sizeof(row->session_id));
+    statement_column_copy(s, 4, row->digest, sizeof(row->digest));
+}
+
+int rows_snapshot_insert(struct store *store, const struct rows_snapshot *row, struct err *err)
+{
+    struct statement s;
+    bool conflict;
+    int result;
+
+    store_enter(store);
+    statement_begin(&s, store,
+                    "INSERT INTO snapshots (" COLUMNS ") VALUES (?1, NULLIF(?2, ''),"
+                    " NULLIF(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+    statement_text(&s, 1, row->id);
+    statement_text(&s, 2, row->name);
+    statement_text(&s, 3, row->session_id);
+    statement_int(&s, 4, (int64_t)row->caller);
+    statement_text(&s, 5, row->digest);
+    statement_int(&s, 6, (int64_t)row->bytes);
+    statement_int(&s, 7, (int64_t)row->entries);
+    statement_text(&s, 8, row->labels);
+    statement_text(&s, 9, row->left_out);
+    statement_int(&s, 10, row->created_ms);
+    (void)statement_row(&s);
+    conflict = statement_is_conflict(&s);
+    result = statement_end(&s, err);
+    store_leave(store);
+    return conflict ? err_set(err, ERR_CONFLICT, 0, "a snapshot by that id or name exists")
+                    : result;
+}
+
+int rows_snapshot_get(struct store *store, const char *id_or_name, struct rows_snapshot *ret_row,
+                      struct err *err)
+{
+    struct rows_snapshot row = { .labels = NULL };
+    struct statement s;
+    bool found;
+    int result;
+
+    store_enter(store);
+    /* Whoever names a snapshot like the id of another must not be able to stand in for it. */
+    statement_begin(&s, store,
+                    "SELECT " COLUMNS " FROM snapshots WHERE id = ?1 OR name = ?1"
+                    " ORDER BY id <> ?1 LIMIT 1");
+    statement_text(&s, 1, id_or_name);
+    found = statement_row(&s);
+    if (found) {
+        read_row(&s, &row);
+    }
+    result = statement_end(&s, err);
+    store_leave(store);
+    if (result == 0 && !found) {
+        return err_set(err, ERR_SNAPSHOT_NOT_FOUND, 0, "there is no snapshot by that id or name");
+    }
+    if (result == 0) {
+        *ret_row = row;
+    }
+    return result;
+}
+
+static int has_digest(struct store *store, const char *digest, bool *ret_has, struct err *err)
+{
+    struct statement s;
+    bool has;
+
+    statement_begin(&s, store, "SELECT 1 FROM snapshots WHERE digest = ?1 LIMIT 1");
+    statement_text(&s, 1, digest);
+    has = statement_row(&s);
+    if (statement_end(&s, err) < 0) {
+        return -1;
+    }
+    *ret_has = has;
+    return 0;
+}
+
+int rows_snapshot_delete(struct store *store, const struct rows_snapshot *row,
+                         bool *ret_digest_used, struct err *err)
+{
+    struct statement s;
+    int result;
+
+    store_enter(store);
+    statement_begin(&s, store, "DELETE FROM snapshots WHERE id = ?1");
+    statement_text(&s, 1, row->id);
+    (void)statement_row(&s);
+    result = statement_end(&s, err);
+    if (result == 0) {
+        result = has_digest(store, row->digest, ret_digest_used, err);
+    }
+    store_leave(store);
+    return result;
+}
+
+int rows_snapshot_has_digest(struct store *store, const char *digest, bool *ret_has,
+                             struct err *err)
+{
+    int result;
+
+    store_enter(store);
+    result = has_digest(store, digest, ret_has, err);
+    store_leave(store);
+    return result;
+}
+
+void rows_snapshot_page_done(struct rows_snapshot_page *page)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        rows_snapshot_done(&page->rows[i]);
+    }
+    free(page->rows);
+    free(page->next_cursor);
+    *page = (struct rows_snapshot_page){ .count = 0 };
+}
+
+static void begin_list(struct statement *s, struct store *store,
+                       const struct rows_snapshot_filter *filter, const struct cursor *after)
+{
+    struct buf sql = BUF_INIT(1000);
+
+    (void)buf_printf(&sql, "SELECT " COLUMNS " FROM snapshots WHERE ?1 > 0%s%s%s%s",
+                     filter->session_id != NULL ? " AND session_id = ?2" : "",
+                     filter->by_caller ? " AND caller = ?3" : "",
+                     after != NULL ? " AND (created_ms, id) < (?4, ?5)" : "",
+                     " ORDER BY created_ms DESC, id DESC LIMIT ?1");
+    statement_begin_once(s, store, sql.data);
+    buf_done(&sql);
+    statement_int(s, 1, (int64_t)filter->limit + 1);
+    if (filter->session_id != NULL) {
+        statement_text(s, 2, filter->session_id);
+    }
+    if (filter->by_caller) {
+        statement_int(s, 3, (int64_t)filter->caller);
+    }
+    if (after != NULL) {
+        statement_int(s, 4, after->created_ms);
+        statement_text(s, 5, after->id);
+    }
+}
+
+int rows_snapshot_list(struct store *store, const struct rows_snapshot_filter *filter,
+                       struct rows_snapshot_page *ret_page, struct err *err)
+{
+    struct rows_snapshot_page page = { .count = 0 };
+    struct statement s;
+    struct cursor after;
+    int result;
+
+    if (filter->cursor != NULL && cursor_parse(filter->cursor, &after, err) < 0) {
+        return -1;
+    }
+    page.rows = alloc_zero(filter->limit, sizeof(*page.rows));
+    store_enter(store);
+    begin_list(&s, store, filter, filter->cursor != NULL ? &after : NULL);
+    while (statement_row(&s)) {
+        if (page.count == filter->limit) {
+            const struct rows_snapshot *last = &page.rows[page.count - 1];
+
+            page.next_cursor = cursor_format(last->created_ms, last->id);
+            break;
+        }
+        read_row(&s, &page.rows[page.count++]);
+    }
+    result = statement_end(&s, err);
+    store_leave(store);
+    if (result < 0) {
+        rows_snapshot_page_done(&page);
+        return -1;
+    }
+    *ret_page = page;
+    return 0;
+}
+
+int rows_snapshot_total(struct store *store, uint64_t *ret_bytes, struct err *err)
+{
+    struct statement s;
+    uint64_t total = 0;
+    int result;
+
+    store_enter(store);
+    statement_begin(&s, store,
+                    "SELECT COALESCE(SUM(bytes), 0) FROM"
+                    " (SELECT MAX(bytes) AS bytes FROM snapshots GROUP BY digest)");
+    if (statement_row(&s)) {
+        total = (uint64_t)statement_column_int(&s, 0);
+    }
+    result = statement_end(&s, err);
+    store_leave(store);
+    if (result == 0) {
+        *ret_bytes = total;
+    }
+    return result;
+}
