@@ -12,6 +12,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/container.h"
+#include "lib/base/text.h"
 #include "lib/store/cursor.h"
 #include "lib/store/statement.h"
 #include "lib/store/store_internal.h"
@@ -23,7 +24,7 @@
 #define INSERT                                                                             \
     "INSERT INTO executions (" COLUMNS ") VALUES (?1, NULLIF(?2, ''), NULLIF(?3, ''), ?4," \
     " ?5, ?6, ?7, ?8, ?9, ?10, NULLIF(?11, ''), ?12, NULLIF(?13, ''), ?14)"
-#define EXPIRE_BATCH 1000
+#define EXPIRE_BATCH 250
 
 void rows_execution_done(struct rows_execution *row)
 {
@@ -164,6 +165,15 @@ void rows_execution_page_done(struct rows_execution_page *page)
     *page = (struct rows_execution_page){ .count = 0 };
 }
 
+/* The second half is what lets the index of the few that are not done serve (partial indexes). */
+static const char *state_condition(const char *state)
+{
+    if (state == NULL) {
+        return "";
+    }
+    return text_equal(state, "done") ? " AND state = ?4" : " AND state = ?4 AND state <> 'done'";
+}
+
 /* The statement for just the conditions there are, so that an index fits each combination. */
 static void begin_list(struct statement *s, struct store *store,
                        const struct rows_execution_filter *filter, const struct cursor *after)
@@ -172,8 +182,7 @@ static void begin_list(struct statement *s, struct store *store,
 
     (void)buf_printf(&sql, "SELECT " COLUMNS " FROM executions WHERE ?1 > 0%s%s%s%s%s",
                      filter->session_id != NULL ? " AND session_id = ?2" : "",
-                     filter->by_caller ? " AND caller = ?3" : "",
-                     filter->state != NULL ? " AND state = ?4" : "",
+                     filter->by_caller ? " AND caller = ?3" : "", state_condition(filter->state),
                      after != NULL ? " AND (created_ms, id) < (?5, ?6)" : "",
                      " ORDER BY created_ms DESC, id DESC LIMIT ?1");
     statement_begin_once(s, store, sql.data);

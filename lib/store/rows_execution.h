@@ -75,7 +75,7 @@ int rows_execution_lose(struct store *store, int64_t now_ms, size_t *ret_count, 
 /*
  * Deletes done rows created before before_ms, and the oldest done ones above keep_max (> 0) rows in
  * all.
- * At most 1000 a call, so that the lock is never held for long; *ret_count tells how many.
+ * At most 250 a call, so that the lock is never held for long; *ret_count tells how many.
  */
 int rows_execution_expire(struct store *store, int64_t before_ms, uint64_t keep_max,
                           size_t *ret_count, struct err *err);

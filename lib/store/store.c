@@ -18,6 +18,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "lib/store/checkup.h"
 #include "lib/store/schema.h"
 #include "lib/store/statement.h"
 #include "lib/store/store_internal.h"
@@ -160,14 +161,17 @@ static int read_mark(struct store *store, struct err *err)
     return statement_end(&s, err);
 }
 
-/* After an unclean stop: is every page and index as it should be? */
-static int check_integrity(struct store *store, struct err *err)
+/*
+ * After an unclean stop: is the table that everything else hangs on as it should be? The rest is
+ * checked in the background: it grows with history, and start-up should not.
+ */
+static int check_sessions(struct store *store, struct err *err)
 {
     struct statement s;
     char verdict[100] = "";
     int result;
 
-    statement_begin_once(&s, store, "PRAGMA quick_check(1)");
+    statement_begin_once(&s, store, "PRAGMA quick_check(sessions)");
     if (statement_row(&s)) {
         statement_column_copy(&s, 0, verdict, sizeof(verdict));
     }
@@ -184,10 +188,18 @@ static int prepare_database(struct store *store, struct err *err)
         read_mark(store, err) < 0) {
         return -1;
     }
-    if (store->was_unclean && check_integrity(store, err) < 0) {
+    if (store->was_unclean && check_sessions(store, err) < 0) {
         return -1;
     }
     return mark(store, "running", err);
+}
+
+/* What a person can do about a database that is no good. */
+static void advise(struct err *err)
+{
+    if (err != NULL && err->code == ERR_NOT_READY && err->remedy[0] == '\0') {
+        (void)err_remedy(err, "move kernd.db away: sessions are lost, their files are not");
+    }
 }
 
 static int open_database(struct store *store, const char *directory, struct err *err)
@@ -209,12 +221,28 @@ static int open_database(struct store *store, const char *directory, struct err 
         if (last == SQLITE_CORRUPT || last == SQLITE_NOTADB) {
             (void)err_set(err, ERR_NOT_READY, 0, "the database is damaged");
         }
-        if (err != NULL && err->code == ERR_NOT_READY && err->remedy[0] == '\0') {
-            (void)err_remedy(err, "move kernd.db away: sessions are lost, their files are not");
-        }
+        advise(err);
         return -1;
     }
+    if (store->was_unclean) {
+        store->checkup = checkup_new(path, err);
+        return store->checkup != NULL ? 0 : -1;
+    }
     return 0;
+}
+
+/* All but the writer, which comes last and goes first. Takes half-opened ones. */
+static void dispose(struct store *store)
+{
+    checkup_free(store->checkup);
+    for (size_t i = 0; i < store->kept_count; i++) {
+        (void)sqlite3_finalize(store->kept[i].handle);
+    }
+    /* The last connection also checkpoints and removes the write-ahead log. */
+    (void)sqlite3_close(store->connection);
+    fd_close(store->lock_fd);
+    (void)pthread_mutex_destroy(&store->lock);
+    free(store);
 }
 
 int store_open(const char *directory, struct store **ret_store, struct err *err)
@@ -224,23 +252,16 @@ int store_open(const char *directory, struct store **ret_store, struct err *err)
     (void)pthread_mutex_init(&store->lock, NULL);
     store->lock_fd = -1;
     if (take_lock(store, directory, err) < 0 || open_database(store, directory, err) < 0) {
-        goto fail;
+        dispose(store);
+        return -1;
     }
     store->writer = writer_new(store, err);
     if (store->writer == NULL) {
-        goto fail;
+        dispose(store);
+        return -1;
     }
     *ret_store = store;
     return 0;
-fail:
-    for (size_t i = 0; i < store->kept_count; i++) {
-        (void)sqlite3_finalize(store->kept[i].handle);
-    }
-    (void)sqlite3_close(store->connection);
-    fd_close(store->lock_fd);
-    (void)pthread_mutex_destroy(&store->lock);
-    free(store);
-    return -1;
 }
 
 void store_close(struct store *store)
@@ -249,16 +270,12 @@ void store_close(struct store *store)
         return;
     }
     writer_free(store->writer);
-    (void)mark(store, "clean", NULL);
     (void)sqlite3_exec(store->connection, "PRAGMA optimize", NULL, NULL, NULL);
-    for (size_t i = 0; i < store->kept_count; i++) {
-        (void)sqlite3_finalize(store->kept[i].handle);
+    /* A damage that was found is looked for again at the next start. */
+    if (checkup_verdict(store->checkup, NULL) == 0) {
+        (void)mark(store, "clean", NULL);
     }
-    /* The last connection also checkpoints and removes the write-ahead log. */
-    (void)sqlite3_close(store->connection);
-    fd_close(store->lock_fd);
-    (void)pthread_mutex_destroy(&store->lock);
-    free(store);
+    dispose(store);
 }
 
 bool store_was_unclean(const struct store *store)
@@ -273,6 +290,10 @@ int store_flush(struct store *store, struct err *err)
 
 int store_check(struct store *store, struct err *err)
 {
+    if (checkup_verdict(store->checkup, err) < 0) {
+        advise(err);
+        return -1;
+    }
     return writer_check(store->writer, err);
 }
 

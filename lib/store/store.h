@@ -38,7 +38,10 @@ bool store_was_unclean(const struct store *store);
 /* Waits until all *_soon writes queued before the call were tried. 0, or -1 if one failed. */
 int store_flush(struct store *store, struct err *err);
 
-/* Can it be written to? 0, or -1 with why the last queued write failed. */
+/*
+ * Is it sound and writable? 0, or -1 with why the last queued write failed, or NOT_READY when the
+ * background check after an unclean stop found damage.
+ */
 int store_check(struct store *store, struct err *err);
 
 struct store_stats {

@@ -21,6 +21,7 @@ struct store_kept {
     sqlite3_stmt *handle;
 };
 
+struct checkup;
 struct writer;
 
 struct store {
@@ -29,6 +30,7 @@ struct store {
     struct store_kept kept[STORE_KEPT_MAX];
     size_t kept_count;
     struct writer *writer;
+    struct checkup *checkup; /* NULL after a clean stop */
     int lock_fd;
     bool was_unclean;
 };

@@ -160,6 +160,41 @@ static void a_damaged_database(void **state)
     assert_null(store);
 }
 
+/* Pages of another table gone bad: found in the background. */
+static void damage_after_an_unclean_stop(void **state)
+{
+    struct store *store = open_store();
+    struct err err = ERR_INIT;
+    char garbage[4096];
+    char *page;
+    int fd;
+
+    (void)state;
+    page = ask(store, "SELECT rootpage FROM sqlite_schema WHERE name = 'executions'");
+    store_enter(store);
+    assert_int_equal(store_run(store, "UPDATE marks SET value = 'running'", NULL), 0);
+    assert_int_equal(store_run(store, "PRAGMA wal_checkpoint(TRUNCATE)", NULL), 0);
+    store_leave(store);
+    assert_int_equal(mkdirat(scratch_fd, "crashed", 0700), 0);
+    copy_file("kernd.db", "crashed/kernd.db");
+    store_close(store);
+    memset(garbage, 0x5a, sizeof(garbage));
+    fd = openat(scratch_fd, "crashed/kernd.db", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, garbage, sizeof(garbage), (atoll(page) - 1) * 4096), 4096);
+    fd_close(fd);
+    free(page);
+    (void)strncat(scratch_path, "/crashed", 10);
+    store = open_store();
+    while (store_check(store, &err) == 0) {
+    }
+    assert_int_equal(err.code, ERR_NOT_READY);
+    assert_true(err.remedy[0] != '\0');
+    store_close(store);
+    store = open_store();
+    assert_true(store_was_unclean(store));
+    store_close(store);
+}
+
 static void a_newer_database(void **state)
 {
     struct store *store = open_store();
@@ -338,6 +373,7 @@ int main(void)
         cmocka_unit_test_setup(one_server_a_directory, scratch_fresh),
         cmocka_unit_test_setup(an_unclean_stop, scratch_fresh),
         cmocka_unit_test_setup(a_damaged_database, scratch_fresh),
+        cmocka_unit_test_setup(damage_after_an_unclean_stop, scratch_fresh),
         cmocka_unit_test_setup(a_newer_database, scratch_fresh),
         cmocka_unit_test_setup(migrations, scratch_fresh),
         cmocka_unit_test_setup(queued_writes, scratch_fresh),

@@ -138,7 +138,6 @@ static char *gather(struct rows_session_filter filter, size_t limit)
         page.next_cursor = NULL;
         rows_session_page_done(&page);
     } while (cursor != NULL);
-    (void)buf_append_text(&out, "");
     return out.size > 0 ? buf_take(&out, NULL) : alloc_text("");
 }
 
