@@ -45,8 +45,6 @@ static int choose_engine(const struct boxes_config *config, struct boxes *boxes,
                 return err_set(err, ERR_ENGINE_UNAVAILABLE, ENOENT,
                                "the launcher %s is not an executable file", config->launcher);
             }
-            boxes->version =
-                boxes->launcher == NULL ? alloc_text("") : launcher_version(boxes->launcher);
             return 0;
         }
     }
@@ -213,13 +211,24 @@ int boxes_check_launcher(const struct boxes *boxes, struct err *err)
     return err_remedy(err, "sudo apt install %s", boxes->engine->package);
 }
 
+/* Asked for when first wanted: it costs a process, and starting up should not. */
+static const char *engine_version(struct boxes *boxes)
+{
+    (void)pthread_mutex_lock(&boxes->lock);
+    if (boxes->version == NULL && boxes->launcher != NULL) {
+        boxes->version = launcher_version(boxes->launcher);
+    }
+    (void)pthread_mutex_unlock(&boxes->lock);
+    return boxes->version == NULL ? "" : boxes->version;
+}
+
 void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
 {
     long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
 
     *ret_abilities = (struct boxes_abilities){
         .engine = boxes->engine->name,
-        .engine_version = boxes->version,
+        .engine_version = engine_version(boxes),
         .memory = watchdog_supported() ? "watchdog" : "none",
         .pids = boxes->tasks_limited ? "rlimit" : "none",
         .cpu = "none",

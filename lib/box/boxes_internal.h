@@ -17,7 +17,6 @@
 struct boxes {
     const struct engine *engine;
     char *launcher; /* absolute path, NULL: not found */
-    char *version;
     char *boxes_dir;
     char *library_dir;
     char *etc_dir;
@@ -29,6 +28,7 @@ struct boxes {
     bool tasks_limited; /* RLIMIT_NPROC counts per user namespace here */
     atomic_size_t running;
     pthread_mutex_t lock; /* guards what follows */
+    char *version;        /* NULL: not asked yet */
     bool ready;
     int64_t probed_ns;
     struct err failure;

@@ -15,7 +15,8 @@
 #define GUEST_ETC_HOME "/home/sandbox"
 #define GUEST_ETC_UID 1000
 
-/* Makes directory `name` in dir anew. 0, or -1 IO. */
+/* Makes directory `name` in dir; one that is current already is kept (name.stamp tells). 0 or -1
+ * IO. */
 int guest_etc_build(int dir, const char *name, struct err *err);
 
 #endif

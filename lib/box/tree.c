@@ -147,3 +147,42 @@ int tree_copy(int from_dir, const char *from_name, int to_dir, const char *to_na
 {
     return copy_any(from_dir, from_name, to_dir, to_name, DEPTH_MAX);
 }
+
+/* FNV-1a. */
+uint64_t tree_stamp_bytes(uint64_t stamp, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+
+    for (size_t i = 0; i < size; i++) {
+        stamp = (stamp ^ bytes[i]) * UINT64_C(0x100000001b3);
+    }
+    return stamp;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by depth */
+static uint64_t stamp_any(uint64_t stamp, int dir, const char *name, int depth)
+{
+    CLEANUP_DIR DIR *opened = NULL;
+    struct dirent *entry = NULL;
+    struct stat status;
+
+    stamp = tree_stamp_bytes(stamp, name, strlen(name) + 1);
+    if (fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+        return stamp;
+    }
+    stamp = tree_stamp_bytes(stamp, &status.st_mtim, sizeof(status.st_mtim));
+    stamp = tree_stamp_bytes(stamp, &status.st_ctim, sizeof(status.st_ctim));
+    stamp = tree_stamp_bytes(stamp, &status.st_size, sizeof(status.st_size));
+    opened = S_ISDIR(status.st_mode) && depth > 0 ? open_dir(dir, name) : NULL;
+    while (opened != NULL && (entry = readdir(opened)) != NULL) {
+        if (!is_dot(entry->d_name)) {
+            stamp = stamp_any(stamp, dirfd(opened), entry->d_name, depth - 1);
+        }
+    }
+    return stamp;
+}
+
+uint64_t tree_stamp(uint64_t stamp, int dir, const char *name)
+{
+    return stamp_any(stamp ^ UINT64_C(0xcbf29ce484222325), dir, name, DEPTH_MAX);
+}
