@@ -25,21 +25,33 @@ IS_MAIN, SHORTENED = 1, 2
 
 
 class Loader:
-    """Loads a driver module by its file, whatever the cell has done to the import system."""
+    """
+    Loads driver modules by their files, whatever the cell has done to the import system. They are
+    in sys.modules only meanwhile: the cell may have modules of these names.
+    """
 
-    def __init__(self, library):
+    def __init__(self, library, siblings):
         self.library = library
-        self._loaded = {}
+        self._loaded = siblings
 
     def load(self, name):
         module = self._loaded.get(name)
-        if module is None:
-            path = self.library + "/" + name + ".py"
-            spec = importlib_files.spec_from_file_location(name, path)
-            module = importlib_core.module_from_spec(spec)
-            module.__builtins__ = wire.BUILTINS
+        if module is not None:
+            return module
+        path = self.library + "/" + name + ".py"
+        spec = importlib_files.spec_from_file_location(name, path)
+        module = importlib_core.module_from_spec(spec)
+        hidden = {key: sys.modules.get(key) for key in self._loaded}
+        sys.modules.update(self._loaded)
+        try:
             spec.loader.exec_module(module)
-            self._loaded[name] = module
+        finally:
+            for key, value in hidden.items():
+                if value is None:
+                    del sys.modules[key]
+                else:
+                    sys.modules[key] = value
+        self._loaded[name] = module
         return module
 
 
@@ -268,11 +280,18 @@ class Runner:
     def _wait_for(self, coroutine):
         import asyncio
 
-        if not hasattr(asyncio, "Runner"):  # Python 3.10
-            return asyncio.run(coroutine)
         if self._loop is None:
-            self._loop = asyncio.Runner()
-        return self._loop.run(coroutine)
+            has_runner = hasattr(asyncio, "Runner")  # Python 3.11
+            self._loop = asyncio.Runner() if has_runner else asyncio.new_event_loop()
+        loop = self._loop.get_loop() if hasattr(self._loop, "get_loop") else self._loop
+        task = loop.create_task(coroutine)
+        try:
+            return loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            # Else it would go on beside the next cell that waits.
+            task.cancel()
+            loop.run_until_complete(asyncio.wait([task]))
+            raise
 
     def _pyplot_imported(self, pyplot):
         def show(*_args, **_options):

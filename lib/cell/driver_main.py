@@ -22,11 +22,10 @@ def main(library, found):
     # A test may point the driver at another socket; in a box there is only this one.
     address = sys.argv[1] if len(sys.argv) > 1 else SOCKET
     workspace = sys.argv[2] if len(sys.argv) > 2 else WORKSPACE
-    loader = driver_cell.Loader(library)
     prepare_path([entry for entry in found if entry != library], workspace)
     prepare_interpreter()
-    for name in [name for name in sys.modules if name.startswith("driver_")]:
-        del sys.modules[name]
+    names = [name for name in sys.modules if name.startswith("driver_")]
+    loader = driver_cell.Loader(library, {name: sys.modules.pop(name) for name in names})
     # An interrupt belongs to a running cell; a driver that waits for one is deaf.
     usual_interrupt = _signal.getsignal(_signal.SIGINT)
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
@@ -67,6 +66,9 @@ class Request:
 def receive(link):
     """The next cell with its environment applied, None at the end of the connection."""
     frame = link.receive()
+    while frame is not None and frame[0] == wire.INTERRUPT:
+        link.late_interrupt()  # its cell ended before it came
+        frame = link.receive()
     if frame is None or frame[0] != wire.CELL:
         return None
     request = Request(frame[1])

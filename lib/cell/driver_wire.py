@@ -46,6 +46,7 @@ class Link:
         self._lock = _thread.allocate_lock()
         self._sender = None
         self._waiting = []
+        self.late_interrupt = lambda: None  # what to do with one that no running cell took
         # A forked child keeps neither the connection nor its descriptor.
         posix.register_at_fork(after_in_child=self.close)
 
@@ -98,6 +99,17 @@ class Link:
                 held = raised
         if held is not None:
             raise held
+
+    def take_interrupts(self):
+        """Numbers of the cells that the INTERRUPT frames now waiting name. Never blocks."""
+        numbers = []
+        try:
+            peek = _socket.MSG_DONTWAIT | _socket.MSG_PEEK
+            while self._socket.recv(9, peek)[:1] == b"%c" % INTERRUPT:
+                numbers.append(int.from_bytes(self._read(9)[5:], "big"))
+        except OSError:
+            pass  # nothing more, or the cell closed the descriptor
+        return numbers
 
     def receive(self):
         """One frame (kind, payload), or None at the end of the connection."""

@@ -4,6 +4,7 @@ import atexit
 import compileall
 import glob
 import os
+import select
 import shutil
 import signal
 import socket
@@ -179,3 +180,64 @@ def run_plain(code, stdin=b""):
         return outcome
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+class Kernel(Driver):
+    """A driver in kernel mode; cells are told apart as kernd does, by what is in the pipes."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.number = 0
+        for stream in (self.process.stdout, self.process.stderr):
+            os.set_blocking(stream.fileno(), False)
+
+    def start(self, code, name=None, number=None, **fields):
+        self.number = number or self.number + 1
+        data = code if isinstance(code, bytes) else code.encode("utf-8")
+        name = name or f"cell {self.number}"
+        self.send_cell(MODE_KERNEL, number=self.number, live=True, name=name.encode(), code=data,
+                       **fields)
+
+    def finish(self):
+        """What the running cell comes to; an Outcome with code None if the driver died."""
+        output = {1: b"", 2: b""}
+        results = []
+        while True:
+            self._read_pipes(output, 0.02)
+            if select.select([self.connection], [], [], 0)[0]:
+                frame = read_frame(self.connection)
+                if frame is None or frame[0] == END:
+                    break
+                results.append(Bundle(frame[1]))
+        self._read_pipes(output, 0)
+        outcome = Outcome(None, output[1], output[2], results)
+        outcome.interrupted = None
+        if frame is not None:
+            number, outcome.code, flags = struct.unpack(">IiB", frame[1])
+            assert number == self.number, (number, self.number)
+            outcome.interrupted = bool(flags)
+        outcome.stderr = outcome.stderr.replace(self.home, "HOME")
+        return outcome
+
+    def _read_pipes(self, output, wait_s):
+        streams = {self.process.stdout: 1, self.process.stderr: 2}
+        watched = [*streams, self.connection]
+        while True:
+            ready = [s for s in select.select(watched, [], [], wait_s)[0] if s in streams]
+            progress = False
+            for stream in ready:
+                data = os.read(stream.fileno(), 1 << 20)
+                output[streams[stream]] += data
+                progress = progress or bool(data)
+            if not progress:
+                return
+            wait_s = 0
+
+    def cell(self, code, **fields):
+        self.start(code, **fields)
+        return self.finish()
+
+    def interrupt(self, number=None, frame=True):
+        if frame:
+            self.connection.sendall(struct.pack(">BII", INTERRUPT, 4, number or self.number))
+        os.kill(self.process.pid, signal.SIGINT)
