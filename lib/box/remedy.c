@@ -113,6 +113,11 @@ static char *one_line(const char *words)
         size = WORDS_SHOWN;
     }
     (void)text_utf8_repair(&line, words, size);
+    if (line.size > WORDS_SHOWN) {
+        line.size = WORDS_SHOWN;
+        line.size -= text_utf8_partial_tail(line.data, line.size);
+        line.data[line.size] = '\0';
+    }
     for (size_t i = 0; i < line.size; i++) {
         if ((unsigned char)line.data[i] < ' ' || line.data[i] == 0x7f) {
             line.data[i] = ' ';
