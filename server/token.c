@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -41,10 +40,11 @@ static int make_file(const char *path, struct token *ret_token, struct err *err)
     char line[2 * RANDOM_BYTES + 2];
 
     id_random(random, sizeof(random));
-    id_hex(random, sizeof(random), ret_token->text);
-    ret_token->length = strlen(ret_token->text);
-    (void)snprintf(line, sizeof(line), "%s\n", ret_token->text);
-    return fd_write_file(path, line, strlen(line), 0600) == 0 ? 0 : path_error(path, err);
+    id_hex(random, sizeof(random), line);
+    memcpy(ret_token->text, line, strlen(line) + 1);
+    ret_token->length = strlen(line);
+    line[ret_token->length] = '\n';
+    return fd_write_file(path, line, ret_token->length + 1, 0600) == 0 ? 0 : path_error(path, err);
 }
 
 static int read_file(int fd, const char *path, struct token *ret_token, struct err *err)
