@@ -20,7 +20,8 @@ __attribute__((format(printf, 4, 0))) static void fill(struct err *err, enum err
     (void)vsnprintf(err->msg, sizeof(err->msg), format, arguments);
 }
 
-int err_set(struct err *err, enum err_code code, int sys, const char *format, ...)
+/* In parentheses, the names are not the macros of the same name. */
+int(err_set)(struct err *err, enum err_code code, int sys, const char *format, ...)
 {
     va_list arguments;
 
@@ -32,7 +33,7 @@ int err_set(struct err *err, enum err_code code, int sys, const char *format, ..
     return -1;
 }
 
-int err_field(struct err *err, enum err_code code, const char *pointer, const char *format, ...)
+int(err_field)(struct err *err, enum err_code code, const char *pointer, const char *format, ...)
 {
     va_list arguments;
 
@@ -45,7 +46,7 @@ int err_field(struct err *err, enum err_code code, const char *pointer, const ch
     return -1;
 }
 
-int err_prefix(struct err *err, const char *format, ...)
+int(err_prefix)(struct err *err, const char *format, ...)
 {
     char old[sizeof(err->msg)];
     va_list arguments;
@@ -63,7 +64,7 @@ int err_prefix(struct err *err, const char *format, ...)
     return -1;
 }
 
-int err_remedy(struct err *err, const char *format, ...)
+int(err_remedy)(struct err *err, const char *format, ...)
 {
     va_list arguments;
 

@@ -38,7 +38,8 @@ static const struct meaning meanings[] = {
     { EFBIG, ERR_WORKSPACE_FULL, "it would be larger than the file system allows" },
 };
 
-int fail_errno(struct err *err, int sys, const char *what)
+/* In parentheses, the name is not the macro of the same name. */
+int(fail_errno)(struct err *err, int sys, const char *what)
 {
     for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
         if (meanings[i].sys == sys) {

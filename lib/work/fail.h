@@ -15,5 +15,7 @@
  *   EACCES, EPERM, EROFS -> FORBIDDEN     ENOSPC, EDQUOT, EFBIG -> WORKSPACE_FULL    else IO
  */
 int fail_errno(struct err *err, int sys, const char *what);
+/* Tells the compiler so; see err_failed. NOLINTNEXTLINE(readability-identifier-naming) */
+#define fail_errno(...) ((void)fail_errno(__VA_ARGS__), err_failed())
 
 #endif
