@@ -7,6 +7,8 @@
  */
 #include "api/json_scan.h"
 
+#include <float.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -59,6 +61,44 @@ static bool skip_digits(struct scan *scan)
     return scan->cursor.at > from;
 }
 
+/* The exponent behind "e" or "E", cut to a size that is out of all ranges anyway. */
+static long read_exponent(const char *at, const char *end)
+{
+    bool negative = *at == '-';
+    long exponent = 0;
+
+    for (at += *at == '-' || *at == '+' ? 1 : 0; at < end; at++) {
+        exponent = exponent < 1000000 ? exponent * 10 + (*at - '0') : exponent;
+    }
+    return negative ? -exponent : exponent;
+}
+
+/*
+ * Is this number 10^308 or more? A double ends soon above that, and readers differ in what they
+ * make of what it can't hold. The text is a number by the grammar.
+ */
+static bool is_huge(const char *at, const char *end)
+{
+    long place = 0;        /* of the digit, the last one before the point being 0 */
+    long first = LONG_MIN; /* place of the first digit that is not 0 */
+    long exponent = 0;
+    const char *digits = at + (*at == '-' ? 1 : 0);
+
+    for (at = digits; at < end && *at >= '0' && *at <= '9'; at++) {
+        place++;
+    }
+    for (at = digits; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at != '.') {
+            place--;
+            first = first == LONG_MIN && *at != '0' ? place : first;
+        }
+    }
+    if (at < end) {
+        exponent = read_exponent(at + 1, end);
+    }
+    return first != LONG_MIN && first + exponent >= DBL_MAX_10_EXP;
+}
+
 static int scan_number(struct scan *scan)
 {
     const char *from = scan->cursor.at;
@@ -82,6 +122,9 @@ static int scan_number(struct scan *scan)
         if (!skip_digits(scan)) {
             return fault(scan, from, "a number without digits in its exponent");
         }
+    }
+    if (is_huge(from, scan->cursor.at)) {
+        return fault(scan, from, "a number of 1e308 or more");
     }
     return 0;
 }

@@ -3,10 +3,10 @@
  * json_scan: is this text one strict JSON value? Pure; any thread.
  *
  * Exactly the grammar of RFC 8259 and more: UTF-8 only, no byte order mark, no duplicate names in
- * an object, no lone surrogate, no \u0000 in a name, bounded depth and number of values. json-c
- * 0.16 lets several of these pass even in its strict mode (single quotes, NaN, raw control
- * characters, leading zeros, duplicates, bytes after a NUL), so a request body goes through here
- * first.
+ * an object, no lone surrogate, no \u0000 in a name, no number from 1e308 on, bounded depth and
+ * number of values. json-c 0.16 lets several of these pass even in its strict mode (single quotes,
+ * NaN, raw control characters, leading zeros, duplicates, bytes after a NUL), so a request body
+ * goes through here first.
  */
 #ifndef KERND_API_JSON_SCAN_H
 #define KERND_API_JSON_SCAN_H

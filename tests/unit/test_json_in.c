@@ -56,6 +56,10 @@ static void refuses_what_is_not_strict(void **state)
         SAMPLE("{\"a\":5.}", "ends in its point"),
         SAMPLE("{\"a\":5e}", "exponent"),
         SAMPLE("{\"a\":0x10}", "comma or a closing"),
+        SAMPLE("{\"a\":1e999}", "1e308"),
+        SAMPLE("{\"a\":-1E+99999999999999999999}", "1e308"),
+        SAMPLE("{\"a\":0.001e311}", "1e308"),
+        SAMPLE("{\"a\":123.4e306}", "1e308"),
         SAMPLE("{\"a\":\"\xFF\"}", "not UTF-8"),
         SAMPLE("{\"a\":\"\xC0\xAE\"}", "not UTF-8"),
         SAMPLE("{\"a\":\"\xED\xA0\x80\"}", "not UTF-8"),
@@ -119,6 +123,7 @@ static void accepts_what_is_strict(void **state)
         "{\"a\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\uD83D\\ude00\"}",
         "{\"a\":\"\xC3\xA9\xE2\x98\x83\xF0\x9F\x98\x80\x7F\"}",
         "{\"\":1,\" \":2}",
+        "{\"a\":[9.99e307,0.0099e310,1e-999,0e999,0.0e99999999999999999999,-99e306]}",
         "{\"a\":\"\\u0000\"}",
     };
 
