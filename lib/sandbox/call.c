@@ -18,7 +18,10 @@
 #include "lib/cell/cell.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/place.h"
+#include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_make.h"
+#include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/verdict.h"
 #include "lib/work/workspace.h"
 
@@ -98,7 +101,7 @@ static int run_program(struct call *call, enum box_stop *ret_stop, struct err *e
     const struct run_request *request = call->request;
 
     prepare_io(call);
-    if (request->kind == RUN_COMMAND) {
+    if (request->kind != RUN_CODE) {
         struct box_program program = { .argv = &request->command,
                                        .env = &request->env,
                                        .cwd = request->cwd };
@@ -203,14 +206,43 @@ static int run_in_place(struct call *call, struct err *err)
     return 0;
 }
 
-static int run_fresh(struct call *call, struct err *err)
+static int run_somewhere(struct call *call, struct err *err)
 {
-    CLEANUP_FREE char *name = alloc_printf(FRESH_PREFIX "%s", call->execution->id);
+    CLEANUP_FREE char *name = NULL;
 
+    if (call->request->session != NULL) {
+        place_open_session(call->execution->sandbox, call->request->session, &call->place);
+        return run_in_place(call, err);
+    }
+    name = alloc_printf(FRESH_PREFIX "%s", call->execution->id);
     if (place_open_fresh(call->execution->sandbox, name, &call->place, err) < 0) {
         return -1;
     }
     return run_in_place(call, err);
+}
+
+/*
+ * A session that is being made stands or falls with its setup. Its hold is given back here, so that
+ * a session that failed is gone before anybody is told.
+ */
+static void settle_session(struct call *call, bool failed)
+{
+    struct session_hold *hold = call->request->session;
+    const struct run_result *result = call->result;
+    bool good = !failed && result->fault == RUN_FAULT_NONE && result->has_exit_code &&
+                result->exit_code == 0;
+
+    if (call->request->kind != RUN_SETUP || !session_hold_is_creating(hold)) {
+        return;
+    }
+    if (good) {
+        (void)session_make_ready(call->execution->sandbox, session_hold_entry(hold), NULL);
+        return;
+    }
+    place_close(&call->place);
+    call->place = (struct place){ .sandbox = call->execution->sandbox, .root = -1 };
+    execution_leave_session(call->execution);
+    (void)session_remove_now(call->execution->sandbox, call->execution->session_id, NULL);
 }
 
 void call_run(struct sandbox *sandbox, struct execution *execution)
@@ -227,14 +259,17 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     execution_set_running(execution);
     if (cancel_get(&execution->cancel) != CANCEL_NONE) {
         set_cancelled(&call);
-    } else if (run_fresh(&call, &failure) < 0 && failure.code == ERR_CANCELLED) {
+    } else if (run_somewhere(&call, &failure) < 0 && failure.code == ERR_CANCELLED) {
         failure = ERR_INIT;
         set_cancelled(&call);
     }
     execution->result.finished_wall_ms = clock_wall_ms();
+    settle_session(&call, failure.code != ERR_NONE);
     execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
+    records_put(sandbox, execution);
     cell_results_done(&call.cells);
     place_close(&call.place);
+    execution_leave_session(execution);
 }
 
 static void sweep_one(void *context, const char *name)

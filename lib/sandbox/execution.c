@@ -7,11 +7,14 @@
  */
 #include "lib/sandbox/execution.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/session.h"
+#include "lib/sandbox/session_table.h"
 
 struct execution *execution_new(struct sandbox *sandbox, struct run_request *request,
                                 struct err *err)
@@ -28,6 +31,10 @@ struct execution *execution_new(struct sandbox *sandbox, struct run_request *req
     (void)pthread_mutex_init(&execution->lock, NULL);
     execution->sandbox = sandbox;
     execution->request = request;
+    if (request->session != NULL) {
+        (void)snprintf(execution->session_id, sizeof(execution->session_id), "%s",
+                       session_hold_id(request->session));
+    }
     execution->queued_ns = clock_mono_ns();
     execution->queued_wall_ms = clock_wall_ms();
     run_result_init(&execution->result);
@@ -62,6 +69,11 @@ const struct run_request *execution_request(const struct execution *execution)
     return execution->request;
 }
 
+const char *execution_session_id(const struct execution *execution)
+{
+    return execution->session_id[0] == '\0' ? NULL : execution->session_id;
+}
+
 enum execution_state execution_state(struct execution *execution)
 {
     enum execution_state state;
@@ -81,6 +93,24 @@ const struct run_result *execution_result(const struct execution *execution, str
         return NULL;
     }
     return &execution->result;
+}
+
+void execution_enter_session(struct execution *execution)
+{
+    if (execution->request->session != NULL) {
+        session_table_count(session_hold_entry(execution->request->session), 1, 0);
+    }
+}
+
+void execution_leave_session(struct execution *execution)
+{
+    struct session_hold *hold = execution->request->session;
+
+    if (hold != NULL) {
+        execution->request->session = NULL;
+        session_table_count(session_hold_entry(hold), -1, 0);
+        session_release(hold, true);
+    }
 }
 
 void execution_set_running(struct execution *execution)

@@ -26,6 +26,8 @@ struct execution *execution_ref(struct execution *execution);
 void execution_unref(struct execution *execution);
 
 const char *execution_id(const struct execution *execution);
+/* NULL for a one-shot. */
+const char *execution_session_id(const struct execution *execution);
 enum execution_state execution_state(struct execution *execution);
 const struct run_request *execution_request(const struct execution *execution);
 

@@ -13,11 +13,13 @@
 #include "lib/base/id.h"
 #include "lib/base/pool.h"
 #include "lib/sandbox/execution.h"
+#include "lib/sandbox/session.h"
 
 struct sandbox;
 
 struct execution {
     char id[ID_SIZE];
+    char session_id[SESSION_ID_SIZE]; /* "": a one-shot */
     atomic_int references;
     struct run_request *request; /* owned */
     struct cancel cancel;
@@ -39,6 +41,12 @@ struct execution {
 /* Takes the request over. One reference. NULL with err IO (the request is freed then too). */
 struct execution *execution_new(struct sandbox *sandbox, struct run_request *request,
                                 struct err *err);
+
+/* Counted among what runs in its session, from here until it leaves it. */
+void execution_enter_session(struct execution *execution);
+
+/* It no longer needs the session's files: gives the hold back. Idempotent; one thread. */
+void execution_leave_session(struct execution *execution);
 
 /* QUEUED to RUNNING. */
 void execution_set_running(struct execution *execution);

@@ -16,6 +16,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session.h"
 #include "lib/work/files.h"
 #include "lib/work/path.h"
 #include "lib/work/put.h"
@@ -85,6 +86,18 @@ int place_open_fresh(struct sandbox *sandbox, const char *name, struct place *re
     return 0;
 }
 
+void place_open_session(struct sandbox *sandbox, const struct session_hold *hold,
+                        struct place *ret_place)
+{
+    *ret_place = (struct place){ .sandbox = sandbox,
+                                 .path = alloc_text(session_hold_path(hold)),
+                                 .root = session_hold_root(hold),
+                                 .borrowed = true };
+}
+
+/* What setup installed is not the caller's files. */
+static const struct scan_options census_options = { .skip = session_hidden };
+
 static enum run_change change_of(enum scan_change change)
 {
     switch (change) {
@@ -103,7 +116,7 @@ static void collect_changes(struct place *place, struct run_result *result)
     struct scan *after;
     struct scan_diff diff;
 
-    if (scan_take(place->root, NULL, &after, NULL) < 0) {
+    if (scan_take(place->root, &census_options, &after, NULL) < 0) {
         result->changes_truncated = true; /* the box made its workspace unreadable */
         return;
     }
@@ -129,7 +142,7 @@ int place_prepare(struct place *place, const struct run_request *request, struct
             return err_prefix(err, "files");
         }
     }
-    if (request->track_files && scan_take(place->root, NULL, &place->before, err) < 0) {
+    if (request->track_files && scan_take(place->root, &census_options, &place->before, err) < 0) {
         return err_prefix(err, "census of the workspace");
     }
     return 0;
@@ -181,7 +194,9 @@ void place_close(struct place *place)
     struct remove_left left;
 
     scan_free(place->before);
-    fd_close(place->root);
+    if (!place->borrowed) {
+        fd_close(place->root);
+    }
     if (place->name != NULL &&
         workspace_remove(place->sandbox->workspaces, place->name, &left) < 0) {
         log_line(LOG_DEBUG, "workspace_left", "name", place->name, NULL);

@@ -20,9 +20,10 @@ struct sandbox;
 
 struct place {
     struct sandbox *sandbox;
-    char *name; /* of an owned directory below the workspaces, NULL: none */
-    char *path; /* host path */
-    int root;   /* the same, open */
+    char *name;    /* of an owned directory below the workspaces, NULL: none */
+    char *path;    /* host path */
+    int root;      /* the same, open */
+    bool borrowed; /* path and root are a session's */
     struct scan *before;
 };
 
@@ -35,6 +36,10 @@ int place_check(struct run_request *request, struct err *err);
 /* A fresh directory for one call. 0 or -1 STORE_FULL, IO. place_close in any case. */
 int place_open_fresh(struct sandbox *sandbox, const char *name, struct place *ret_place,
                      struct err *err);
+
+/* The workspace of the session that is held; it stays the session's. */
+void place_open_session(struct sandbox *sandbox, const struct session_hold *hold,
+                        struct place *ret_place);
 
 /* Writes the request's files and, if wanted, takes the census to compare with. 0 or -1. */
 int place_prepare(struct place *place, const struct run_request *request, struct err *err);

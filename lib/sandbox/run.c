@@ -12,6 +12,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/text.h"
+#include "lib/sandbox/session.h"
 
 static const char *const language_texts[RUN_LANGUAGE_MAX] = {
     [RUN_PYTHON] = "python",
@@ -21,7 +22,15 @@ static const char *const language_texts[RUN_LANGUAGE_MAX] = {
 
 const char *run_kind_text(enum run_kind kind)
 {
-    return kind == RUN_COMMAND ? "run" : "runCode";
+    switch (kind) {
+    case RUN_COMMAND:
+        return "run";
+    case RUN_CODE:
+        return "runCode";
+    case RUN_SETUP:
+        return "setup";
+    }
+    return "";
 }
 
 const char *run_language_text(enum run_language language)
@@ -111,6 +120,7 @@ void run_request_free(struct run_request *request)
     free(request->code);
     free(request->stdin_data);
     free(request->cwd);
+    session_release(request->session, true);
     free(request);
 }
 

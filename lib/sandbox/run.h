@@ -14,10 +14,10 @@
 #include "lib/cell/bundle.h" /* readers of a result need its form */
 #include "lib/sandbox/limits.h"
 
-enum run_kind { RUN_COMMAND, RUN_CODE };
+enum run_kind { RUN_COMMAND, RUN_CODE, RUN_SETUP };
 enum run_language { RUN_PYTHON, RUN_BASH, RUN_NODE, RUN_LANGUAGE_MAX };
 
-const char *run_kind_text(enum run_kind kind);             /* "run", "runCode" */
+const char *run_kind_text(enum run_kind kind);             /* "run", "runCode", "setup" */
 const char *run_language_text(enum run_language language); /* "python", "bash", "node" */
 /* 0 and the value, or -1. */
 int run_language_parse(const char *text, enum run_language *ret_language);
@@ -33,6 +33,8 @@ struct run_mount {
     char *target; /* absolute path in the box */
     bool writable;
 };
+
+struct session_hold;
 
 /* Owned by whoever holds it; run_request_free frees all. Plain fields are set by the decoder. */
 struct run_request {
@@ -55,6 +57,7 @@ struct run_request {
     bool track_files;
     bool stdout_base64; /* presentation only: carried for the reply */
     uint64_t caller;
+    struct session_hold *session; /* NULL: a one-shot; given back by run_request_free */
 };
 
 /* Appends copies of both paths to an owned array of mounts. */

@@ -20,9 +20,12 @@
 #include "lib/base/fd.h"
 #include "lib/sandbox/call.h"
 #include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/janitor.h"
 #include "lib/sandbox/language.h"
 #include "lib/sandbox/place.h"
+#include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_remove.h"
 #include "lib/work/workspace.h"
 
 #define DEFAULT_QUEUE_MAX 256
@@ -69,40 +72,66 @@ static void limits_fill(struct limits *limits, const struct limits *wanted)
         wanted->max_output_bytes > 0 ? wanted->max_output_bytes : limits->max_output_bytes;
 }
 
+/* Resolved once: what no workspace or mount may reach. */
+static void make_host_rules(struct sandbox *sandbox, const struct sandbox_config *config)
+{
+    sandbox->home = config->home == NULL ? NULL : hostdir_resolve(config->home);
+    sandbox->own_resolved[0] = hostdir_resolve(config->state_dir);
+    sandbox->own_resolved[1] = hostdir_resolve(config->runtime_dir);
+    sandbox->host_rules = (struct hostdir_rules){ .home = sandbox->home,
+                                                  .own = (const char *const *)sandbox->own_resolved,
+                                                  .roots = config->workspace_roots };
+}
+
+/* The state directory: its lock and database first, then what lies around the rows. */
+static int open_state(struct sandbox *sandbox, const struct sandbox_config *config, struct err *err)
+{
+    if (store_open(config->state_dir, &sandbox->store, err) < 0) {
+        return -1;
+    }
+    sandbox->workspaces_path = alloc_printf("%s/workspaces", config->state_dir);
+    if (workspace_open_parent(sandbox->workspaces_path, &sandbox->workspaces, err) < 0) {
+        return -1;
+    }
+    make_host_rules(sandbox, config);
+    session_table_init(&sandbox->sessions, sandbox->store, sandbox->workspaces,
+                       sandbox->workspaces_path);
+    call_sweep(sandbox);
+    session_remove_leftovers(sandbox);
+    records_lose(sandbox);
+    return 0;
+}
+
+static void init(struct sandbox *sandbox, const struct sandbox_config *config)
+{
+    sandbox->workspaces = -1;
+    (void)pthread_mutex_init(&sandbox->lock, NULL);
+    live_init(&sandbox->live);
+    limits_maxima(&sandbox->maxima);
+    limits_fill(&sandbox->maxima, &config->maxima);
+    limits_defaults(&sandbox->defaults);
+    limits_fill(&sandbox->defaults, &config->defaults);
+}
+
 int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandbox, struct err *err)
 {
     struct sandbox *sandbox = alloc_zero(1, sizeof(*sandbox));
     size_t threads = config->run_threads > 0 ? config->run_threads : default_threads();
     size_t queue_max = config->queue_max > 0 ? config->queue_max : DEFAULT_QUEUE_MAX;
+    const struct boxes_config boxes = { .runtime_dir = config->runtime_dir,
+                                        .library_dir = config->library_dir,
+                                        .engine = config->engine,
+                                        .launcher = config->launcher };
 
-    sandbox->workspaces = -1;
-    (void)pthread_mutex_init(&sandbox->lock, NULL);
-    (void)pthread_cond_init(&sandbox->idle, NULL);
-    limits_maxima(&sandbox->maxima);
-    limits_fill(&sandbox->maxima, &config->maxima);
-    limits_defaults(&sandbox->defaults);
-    limits_fill(&sandbox->defaults, &config->defaults);
-    sandbox->workspaces_path = alloc_printf("%s/workspaces", config->state_dir);
-    if (workspace_open_parent(sandbox->workspaces_path, &sandbox->workspaces, err) < 0) {
-        goto fail;
-    }
-    call_sweep(sandbox);
-    if (boxes_open(&(struct boxes_config){ .runtime_dir = config->runtime_dir,
-                                           .library_dir = config->library_dir,
-                                           .engine = config->engine,
-                                           .launcher = config->launcher },
-                   &sandbox->boxes, err) < 0) {
-        goto fail;
-    }
-    sandbox->pool = pool_new("run", threads, queue_max, err);
-    if (sandbox->pool == NULL) {
-        goto fail;
+    init(sandbox, config);
+    if (open_state(sandbox, config, err) < 0 || boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
+        (sandbox->pool = pool_new("run", threads, queue_max, err)) == NULL ||
+        (sandbox->janitor = janitor_new(sandbox, err)) == NULL) {
+        sandbox_close(sandbox);
+        return -1;
     }
     *ret_sandbox = sandbox;
     return 0;
-fail:
-    sandbox_close(sandbox);
-    return -1;
 }
 
 void sandbox_close(struct sandbox *sandbox)
@@ -110,34 +139,21 @@ void sandbox_close(struct sandbox *sandbox)
     if (sandbox == NULL) {
         return;
     }
+    janitor_free(sandbox->janitor);
     pool_free(sandbox->pool);
     boxes_close(sandbox->boxes);
+    if (sandbox->sessions.store != NULL) {
+        session_table_done(&sandbox->sessions);
+    }
+    store_close(sandbox->store);
     fd_close(sandbox->workspaces);
     free(sandbox->workspaces_path);
-    (void)pthread_cond_destroy(&sandbox->idle);
+    free(sandbox->home);
+    free(sandbox->own_resolved[0]);
+    free(sandbox->own_resolved[1]);
+    live_done(&sandbox->live);
     (void)pthread_mutex_destroy(&sandbox->lock);
     free(sandbox);
-}
-
-static void cancel_live(struct sandbox *sandbox)
-{
-    (void)pthread_mutex_lock(&sandbox->lock);
-    for (struct execution *e = sandbox->live; e != NULL; e = e->next) {
-        execution_cancel(e, CANCEL_SHUTDOWN);
-    }
-    (void)pthread_mutex_unlock(&sandbox->lock);
-}
-
-static void wait_idle(struct sandbox *sandbox, int64_t deadline)
-{
-    (void)pthread_mutex_lock(&sandbox->lock);
-    while (sandbox->live != NULL && !clock_passed(deadline)) {
-        struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
-                                  .tv_nsec = deadline % CLOCK_NS_PER_S };
-
-        (void)pthread_cond_clockwait(&sandbox->idle, &sandbox->lock, CLOCK_MONOTONIC, &until);
-    }
-    (void)pthread_mutex_unlock(&sandbox->lock);
 }
 
 void sandbox_drain(struct sandbox *sandbox, int64_t deadline)
@@ -146,9 +162,9 @@ void sandbox_drain(struct sandbox *sandbox, int64_t deadline)
     sandbox->closing = true;
     (void)pthread_mutex_unlock(&sandbox->lock);
     pool_close(sandbox->pool);
-    wait_idle(sandbox, deadline);
-    cancel_live(sandbox);
-    wait_idle(sandbox, clock_deadline_after_s(LADDER_S));
+    (void)live_wait_empty(&sandbox->live, deadline);
+    live_cancel_all(&sandbox->live, CANCEL_SHUTDOWN);
+    (void)live_wait_empty(&sandbox->live, clock_deadline_after_s(LADDER_S));
 }
 
 static int check_space(struct sandbox *sandbox, struct err *err)
@@ -178,6 +194,9 @@ int sandbox_ready(struct sandbox *sandbox, struct err *err)
     if (check_space(sandbox, err) < 0) {
         return -1;
     }
+    if (store_check(sandbox->store, err) < 0) {
+        return -1;
+    }
     return boxes_ready(sandbox->boxes, err);
 }
 
@@ -194,14 +213,18 @@ const struct limits *sandbox_defaults(const struct sandbox *sandbox)
 void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
 {
     struct pool_stats pool;
+    struct store_stats store;
 
     pool_stats(sandbox->pool, &pool);
+    store_stats(sandbox->store, &store);
     *ret_stats = (struct sandbox_stats){
         .run_threads = pool.threads,
         .running = pool.running,
         .queued = pool.queued,
         .queue_max = pool.queue_max,
         .boxes = boxes_running(sandbox->boxes),
+        .records_queued = store.queued,
+        .records_dropped = store.dropped,
         .executions_total = atomic_load(&sandbox->executions_total),
     };
 }
@@ -242,41 +265,12 @@ const char *sandbox_language_version(struct sandbox *sandbox, enum run_language 
     return version[0] == '\0' ? NULL : version;
 }
 
-static void live_add(struct sandbox *sandbox, struct execution *execution)
-{
-    (void)pthread_mutex_lock(&sandbox->lock);
-    execution->next = sandbox->live;
-    if (sandbox->live != NULL) {
-        sandbox->live->previous = execution;
-    }
-    sandbox->live = execution;
-    (void)pthread_mutex_unlock(&sandbox->lock);
-}
-
-static void live_remove(struct sandbox *sandbox, struct execution *execution)
-{
-    (void)pthread_mutex_lock(&sandbox->lock);
-    if (execution->previous != NULL) {
-        execution->previous->next = execution->next;
-    } else {
-        sandbox->live = execution->next;
-    }
-    if (execution->next != NULL) {
-        execution->next->previous = execution->previous;
-    }
-    if (sandbox->live == NULL) {
-        (void)pthread_cond_broadcast(&sandbox->idle);
-    }
-    (void)pthread_mutex_unlock(&sandbox->lock);
-}
-
 static void job_run(struct pool_job *job)
 {
     struct execution *execution = CONTAINER_OF(job, struct execution, job);
 
     call_run(execution->sandbox, execution);
-    live_remove(execution->sandbox, execution);
-    execution_unref(execution);
+    live_remove(&execution->sandbox->live, execution);
 }
 
 static void job_drop(struct pool_job *job)
@@ -285,9 +279,10 @@ static void job_drop(struct pool_job *job)
     struct err failure = ERR_INIT;
 
     (void)err_set(&failure, ERR_SHUTTING_DOWN, 0, "the server shut down before this was started");
+    execution_leave_session(execution);
     execution_finish(execution, &failure);
-    live_remove(execution->sandbox, execution);
-    execution_unref(execution);
+    records_put(execution->sandbox, execution);
+    live_remove(&execution->sandbox->live, execution);
 }
 
 struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
@@ -307,10 +302,12 @@ struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *re
     execution->job.run = job_run;
     execution->job.drop = job_drop;
     execution->job.caller = request->caller;
-    live_add(sandbox, execution_ref(execution));
+    live_add(&sandbox->live, execution);
+    execution_enter_session(execution);
+    records_put(sandbox, execution);
     if (pool_submit(sandbox->pool, &execution->job, err) < 0) {
-        live_remove(sandbox, execution);
-        execution_unref(execution);
+        execution_leave_session(execution);
+        live_remove(&sandbox->live, execution);
         execution_unref(execution);
         return NULL;
     }

@@ -22,15 +22,17 @@
 struct sandbox;
 
 struct sandbox_config {
-    const char *state_dir;   /* private; workspaces/ and the database live there */
-    const char *runtime_dir; /* private; sockets and per-box directories */
-    const char *library_dir; /* kernd-init and the drivers */
-    const char *engine;      /* "auto", "bubblewrap", "kern" */
-    const char *launcher;    /* NULL: found in PATH */
-    size_t run_threads;      /* 0: from cores and memory */
-    size_t queue_max;        /* 0: default 256 */
-    struct limits maxima;    /* zero fields: built-in maxima */
-    struct limits defaults;  /* zero fields: built-in defaults */
+    const char *state_dir;              /* private; workspaces/ and the database live there */
+    const char *runtime_dir;            /* private; sockets and per-box directories */
+    const char *library_dir;            /* kernd-init and the drivers */
+    const char *home;                   /* the user's home, refused as a workspace; NULL: none */
+    const char *const *workspace_roots; /* NULL, or only below these may a caller's workspace be */
+    const char *engine;                 /* "auto", "bubblewrap", "kern" */
+    const char *launcher;               /* NULL: found in PATH */
+    size_t run_threads;                 /* 0: from cores and memory */
+    size_t queue_max;                   /* 0: default 256 */
+    struct limits maxima;               /* zero fields: built-in maxima */
+    struct limits defaults;             /* zero fields: built-in defaults */
 };
 
 struct sandbox_stats {
@@ -39,6 +41,8 @@ struct sandbox_stats {
     size_t queued;
     size_t queue_max;
     size_t boxes;
+    size_t records_queued;    /* writes to the store under way */
+    uint64_t records_dropped; /* given up because the disk stayed full */
     uint64_t executions_total;
 };
 

@@ -12,7 +12,13 @@
 
 #include "lib/base/pool.h"
 #include "lib/box/boxes.h"
+#include "lib/sandbox/live.h"
 #include "lib/sandbox/sandbox.h"
+#include "lib/sandbox/session_table.h"
+#include "lib/store/store.h"
+#include "lib/work/hostdir.h"
+
+struct janitor;
 
 #define SANDBOX_VERSION_SIZE 64
 
@@ -21,13 +27,18 @@ struct sandbox {
     int workspaces;        /* the same, open as a directory */
     struct boxes *boxes;
     struct pool *pool; /* the run lane */
+    struct store *store;
+    struct session_table sessions;
+    struct hostdir_rules host_rules;
+    char *home;            /* resolved, behind host_rules */
+    char *own_resolved[3]; /* the same */
+    struct janitor *janitor;
+    struct live live;
     struct limits maxima;
     struct limits defaults;
     atomic_ullong executions_total;
 
-    pthread_mutex_t lock; /* the live list, closing, language versions */
-    pthread_cond_t idle;  /* the live list became empty */
-    struct execution *live;
+    pthread_mutex_t lock; /* closing, language versions */
     bool closing;
     bool language_known[RUN_LANGUAGE_MAX];
     char language_version[RUN_LANGUAGE_MAX][SANDBOX_VERSION_SIZE];

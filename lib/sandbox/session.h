@@ -17,7 +17,13 @@
 #include "lib/sandbox/options.h"
 
 struct execution;
+struct rows_session;
+struct session_entry;
 struct sandbox;
+
+/* Paths of a workspace that listings and censuses leave out: where setup installs packages. */
+#define SESSION_DEPS ".deps"
+extern const char *const session_hidden[2];
 
 #define SESSION_ID_SIZE 65
 
@@ -68,6 +74,10 @@ struct session_created {
  */
 int session_create(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                    struct options *options, struct session_created *ret, struct err *err);
+
+/* For lib/sandbox: what is told of a row, with what the table knows. */
+int session_view_from_row(struct sandbox *sandbox, const struct rows_session *row,
+                          struct session_view *ret_view, struct err *err);
 
 /* measure: also count the workspace's bytes and files (a walk). Never renews the idle timer. */
 int session_get(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
@@ -124,13 +134,21 @@ struct execution *session_setup(struct sandbox *sandbox, const struct session_ac
 
 /*
  * A hold keeps the session's workspace from being deleted while files are read or written.
- * root is open on the workspace; session_release in any case. Counts as use.
+ * root is open on the workspace. session_release in any case; `use` moves the idle timer (a write
+ * is use, reading never is).
  */
 struct session_hold;
 int session_hold(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                  struct session_hold **ret_hold, struct err *err);
+/* As session_hold, also while the session's setup still runs. */
+int session_hold_creating(struct sandbox *sandbox, const struct session_actor *actor,
+                          const char *id, struct session_hold **ret_hold, struct err *err);
+bool session_hold_is_creating(const struct session_hold *hold);
+const char *session_hold_id(const struct session_hold *hold);
+const char *session_hold_path(const struct session_hold *hold); /* host path of the workspace */
+struct session_entry *session_hold_entry(const struct session_hold *hold);
 int session_hold_root(const struct session_hold *hold);
 const struct options *session_hold_options(const struct session_hold *hold);
-void session_release(struct session_hold *hold);
+void session_release(struct session_hold *hold, bool use);
 
 #endif

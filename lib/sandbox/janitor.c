@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * janitor: the background rounds.
+ * Owns: its thread and the cancel token of its deletions.
+ * Threads: its own.
+ * May include: all of lib.
+ */
+#include "lib/sandbox/janitor.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cancel.h"
+#include "lib/base/clock.h"
+#include "lib/sandbox/records.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_remove.h"
+#include "lib/work/workspace.h"
+
+#define ROUND_S 1.0
+/* Old records are looked for once in so many rounds. */
+#define RECORDS_EVERY 60
+
+struct janitor {
+    struct sandbox *sandbox;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool woken;
+    bool ending;
+    struct cancel cancel;
+};
+
+static void sweep_round(struct janitor *janitor, unsigned number)
+{
+    struct remove_left left;
+
+    session_remove_expired(janitor->sandbox);
+    (void)workspace_purge(janitor->sandbox->workspaces, &janitor->cancel, &left);
+    if (number % RECORDS_EVERY == 0) {
+        records_expire(janitor->sandbox);
+    }
+}
+
+/* True: another round; false: the end. */
+static bool wait_round(struct janitor *janitor)
+{
+    int64_t deadline = clock_deadline_after_s(ROUND_S);
+    struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
+                              .tv_nsec = deadline % CLOCK_NS_PER_S };
+    bool more;
+
+    (void)pthread_mutex_lock(&janitor->lock);
+    while (!janitor->woken && !janitor->ending && !clock_passed(deadline)) {
+        (void)pthread_cond_clockwait(&janitor->changed, &janitor->lock, CLOCK_MONOTONIC, &until);
+    }
+    janitor->woken = false;
+    more = !janitor->ending;
+    (void)pthread_mutex_unlock(&janitor->lock);
+    return more;
+}
+
+static void *run(void *context)
+{
+    struct janitor *janitor = context;
+
+    for (unsigned number = 0; wait_round(janitor); number++) {
+        sweep_round(janitor, number);
+    }
+    return NULL;
+}
+
+struct janitor *janitor_new(struct sandbox *sandbox, struct err *err)
+{
+    struct janitor *janitor = alloc_zero(1, sizeof(*janitor));
+    int failed;
+
+    janitor->sandbox = sandbox;
+    if (cancel_init(&janitor->cancel, err) < 0) {
+        free(janitor);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&janitor->lock, NULL);
+    (void)pthread_cond_init(&janitor->changed, NULL);
+    failed = pthread_create(&janitor->thread, NULL, run, janitor);
+    if (failed != 0) {
+        (void)err_set(err, ERR_IO, failed, "cannot start a thread: %s", err_errno_text(failed));
+        cancel_done(&janitor->cancel);
+        free(janitor);
+        return NULL;
+    }
+    (void)pthread_setname_np(janitor->thread, "janitor");
+    return janitor;
+}
+
+void janitor_wake(struct janitor *janitor)
+{
+    (void)pthread_mutex_lock(&janitor->lock);
+    janitor->woken = true;
+    (void)pthread_cond_signal(&janitor->changed);
+    (void)pthread_mutex_unlock(&janitor->lock);
+}
+
+void janitor_free(struct janitor *janitor)
+{
+    if (janitor == NULL) {
+        return;
+    }
+    cancel_fire(&janitor->cancel, CANCEL_SHUTDOWN);
+    (void)pthread_mutex_lock(&janitor->lock);
+    janitor->ending = true;
+    (void)pthread_cond_signal(&janitor->changed);
+    (void)pthread_mutex_unlock(&janitor->lock);
+    (void)pthread_join(janitor->thread, NULL);
+    cancel_done(&janitor->cancel);
+    (void)pthread_cond_destroy(&janitor->changed);
+    (void)pthread_mutex_destroy(&janitor->lock);
+    free(janitor);
+}

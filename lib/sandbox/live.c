@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live: the list of executions under way.
+ * Owns: one reference of each.
+ * Threads: any; one lock.
+ * May include: lib/base, lib/sandbox.
+ */
+#include "lib/sandbox/live.h"
+
+#include <time.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+#include "lib/sandbox/execution_internal.h"
+
+void live_init(struct live *live)
+{
+    (void)pthread_mutex_init(&live->lock, NULL);
+    (void)pthread_cond_init(&live->empty, NULL);
+    live->first = NULL;
+}
+
+void live_done(struct live *live)
+{
+    (void)pthread_cond_destroy(&live->empty);
+    (void)pthread_mutex_destroy(&live->lock);
+}
+
+void live_add(struct live *live, struct execution *execution)
+{
+    (void)execution_ref(execution);
+    (void)pthread_mutex_lock(&live->lock);
+    execution->next = live->first;
+    if (live->first != NULL) {
+        live->first->previous = execution;
+    }
+    live->first = execution;
+    (void)pthread_mutex_unlock(&live->lock);
+}
+
+void live_remove(struct live *live, struct execution *execution)
+{
+    (void)pthread_mutex_lock(&live->lock);
+    if (execution->previous != NULL) {
+        execution->previous->next = execution->next;
+    } else {
+        live->first = execution->next;
+    }
+    if (execution->next != NULL) {
+        execution->next->previous = execution->previous;
+    }
+    if (live->first == NULL) {
+        (void)pthread_cond_broadcast(&live->empty);
+    }
+    (void)pthread_mutex_unlock(&live->lock);
+    execution_unref(execution);
+}
+
+struct execution *live_find(struct live *live, const char *id)
+{
+    struct execution *execution;
+
+    (void)pthread_mutex_lock(&live->lock);
+    execution = live->first;
+    while (execution != NULL && !text_equal(execution->id, id)) {
+        execution = execution->next;
+    }
+    if (execution != NULL) {
+        (void)execution_ref(execution);
+    }
+    (void)pthread_mutex_unlock(&live->lock);
+    return execution;
+}
+
+void live_cancel_all(struct live *live, enum cancel_reason reason)
+{
+    (void)pthread_mutex_lock(&live->lock);
+    for (struct execution *e = live->first; e != NULL; e = e->next) {
+        execution_cancel(e, reason);
+    }
+    (void)pthread_mutex_unlock(&live->lock);
+}
+
+void live_cancel_session(struct live *live, const char *session_id)
+{
+    (void)pthread_mutex_lock(&live->lock);
+    for (struct execution *e = live->first; e != NULL; e = e->next) {
+        if (text_equal(execution_session_id(e), session_id)) {
+            execution_cancel(e, CANCEL_SESSION_GONE);
+        }
+    }
+    (void)pthread_mutex_unlock(&live->lock);
+}
+
+bool live_wait_empty(struct live *live, int64_t deadline)
+{
+    struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
+                              .tv_nsec = deadline % CLOCK_NS_PER_S };
+    bool empty;
+
+    (void)pthread_mutex_lock(&live->lock);
+    while (live->first != NULL && !clock_passed(deadline)) {
+        (void)pthread_cond_clockwait(&live->empty, &live->lock, CLOCK_MONOTONIC, &until);
+    }
+    empty = live->first == NULL;
+    (void)pthread_mutex_unlock(&live->lock);
+    return empty;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_make: ids, workspaces and rows of new sessions.
+ * Owns: nothing that lasts.
+ * Threads: any but the event one.
+ * May include: all of lib.
+ */
+#include "lib/sandbox/session_make.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/id.h"
+#include "lib/base/text.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_table.h"
+#include "lib/store/rows_session.h"
+#include "lib/work/copy.h"
+#include "lib/work/hostdir.h"
+#include "lib/work/workspace.h"
+
+/* Owned workspaces are named so that they can't meet those of one-shot calls. */
+#define WORKSPACE_PREFIX "session-"
+
+static int check_engine(struct sandbox *sandbox, const char *engine, struct err *err)
+{
+    struct boxes_abilities abilities;
+
+    boxes_abilities(sandbox->boxes, &abilities);
+    if (engine == NULL || text_equal(engine, abilities.engine)) {
+        return 0;
+    }
+    return err_field(err, ERR_NOT_SUPPORTED_HERE, "/engine", "this server's engine is %s",
+                     abilities.engine);
+}
+
+static int resolve_mount(struct sandbox *sandbox, struct run_mount *mount, struct err *err)
+{
+    char *source;
+    char *target;
+
+    if (hostdir_source(mount->source, &sandbox->host_rules, &source, err) < 0) {
+        return -1;
+    }
+    if (hostdir_target(mount->target, &target, err) < 0) {
+        free(source);
+        return -1;
+    }
+    free(mount->source);
+    free(mount->target);
+    mount->source = source;
+    mount->target = target;
+    return 0;
+}
+
+static int resolve(struct sandbox *sandbox, struct options *options, struct err *err)
+{
+    if (limits_check(&options->limits, &sandbox->maxima, err) < 0 ||
+        check_engine(sandbox, options->engine, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < options->mount_count; i++) {
+        if (resolve_mount(sandbox, &options->mounts[i], err) < 0) {
+            if (err != NULL && err->pointer[0] == '\0') {
+                (void)snprintf(err->pointer, sizeof(err->pointer), "/mounts");
+            }
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Makes or opens the workspace; the row gets its name. */
+static int make_workspace(struct sandbox *sandbox, const struct options *options,
+                          struct rows_session *row, int *ret_root, struct err *err)
+{
+    row->owned = options->workspace == NULL;
+    if (!row->owned) {
+        if (hostdir_workspace(options->workspace, &sandbox->host_rules, &row->workspace, ret_root,
+                              err) < 0) {
+            if (err != NULL && err->pointer[0] == '\0') {
+                (void)snprintf(err->pointer, sizeof(err->pointer), "/workspace");
+            }
+            return -1;
+        }
+        return 0;
+    }
+    row->workspace = alloc_printf(WORKSPACE_PREFIX "%s", row->id);
+    return workspace_create(sandbox->workspaces, row->workspace, ret_root, err);
+}
+
+static void undo_workspace(struct sandbox *sandbox, const struct rows_session *row)
+{
+    struct remove_left left;
+
+    if (row->owned && row->workspace != NULL) {
+        (void)workspace_remove(sandbox->workspaces, row->workspace, &left);
+    }
+}
+
+static int fill_row(struct rows_session *row, const struct session_actor *actor, const char *id,
+                    const struct options *options, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT(OPTIONS_ENCODED_MAX);
+    char made[ID_SIZE];
+
+    if (options_encode(options, &text, err) < 0) {
+        return -1;
+    }
+    (void)snprintf(row->id, sizeof(row->id), "%s", id != NULL ? id : id_make("ses", made));
+    (void)snprintf(row->state, sizeof(row->state), "%s",
+                   session_state_text(options->setup == NULL ? SESSION_READY : SESSION_CREATING));
+    row->options = buf_take(&text, NULL);
+    row->caller = actor->caller;
+    row->created_ms = clock_wall_ms();
+    row->updated_ms = row->created_ms;
+    row->used_ms = row->created_ms;
+    row->expires_ms = session_table_expiry(options, row->created_ms, row->used_ms);
+    strv_copy(&row->labels, &options->labels);
+    return 0;
+}
+
+/* 1 and the view when the same session is there, 0 when the id is free, -1 when it is another's. */
+static int find_same(struct sandbox *sandbox, const struct session_actor *actor,
+                     const struct rows_session *wanted, struct session_view *ret_view,
+                     struct err *err)
+{
+    struct rows_session row = { .options = NULL };
+    bool same;
+
+    if (rows_session_get(sandbox->store, wanted->id, &row, NULL) < 0) {
+        return 0;
+    }
+    same = text_equal(row.options, wanted->options) && (actor->all || row.caller == actor->caller);
+    if (same && session_view_from_row(sandbox, &row, ret_view, err) < 0) {
+        same = false;
+    }
+    rows_session_done(&row);
+    if (!same) {
+        return err_set(err, ERR_SESSION_EXISTS, 0,
+                       "there is a session %s already, with other options", wanted->id);
+    }
+    return 1;
+}
+
+static int insert(struct sandbox *sandbox, struct rows_session *row, const struct options *options,
+                  int *ret_root, struct err *err)
+{
+    if (make_workspace(sandbox, options, row, ret_root, err) < 0) {
+        return -1;
+    }
+    if (rows_session_insert(sandbox->store, row, err) < 0) {
+        undo_workspace(sandbox, row);
+        fd_clear(ret_root);
+        return -1;
+    }
+    return 0;
+}
+
+int session_make_new(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                     struct options *options, struct session_created *ret, struct err *err)
+{
+    struct rows_session row = { .options = NULL };
+    struct session_created made = { .is_new = true, .setup = NULL };
+    CLEANUP_FD int root = -1;
+    int result = -1;
+
+    if (resolve(sandbox, options, err) < 0 || fill_row(&row, actor, id, options, err) < 0) {
+        return -1;
+    }
+    result = id == NULL ? 0 : find_same(sandbox, actor, &row, &made.view, err);
+    if (result == 1) {
+        made.is_new = false;
+        result = 0;
+    } else if (result == 0) {
+        result = insert(sandbox, &row, options, &root, err);
+        if (result == 0) {
+            result = session_view_from_row(sandbox, &row, &made.view, err);
+        }
+    }
+    rows_session_done(&row);
+    if (result == 0) {
+        *ret = made;
+    }
+    return result;
+}
+
+int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor,
+                      struct session_entry *from, const char *new_id, struct session_view *ret_view,
+                      struct err *err)
+{
+    struct session_created made;
+    struct options options;
+    struct session_entry *to;
+    int result;
+
+    session_table_options(from, &options);
+    /* The copy owns its files, and what setup installed comes along with them. */
+    free(CLEANUP_TAKE(options.workspace));
+    free(CLEANUP_TAKE(options.setup));
+    result = session_make_new(sandbox, actor, new_id, &options, &made, err);
+    options_done(&options);
+    if (result < 0 || !made.is_new) {
+        if (result == 0) {
+            session_view_done(&made.view);
+            return err_set(err, ERR_SESSION_EXISTS, 0, "there is a session %s already", new_id);
+        }
+        return -1;
+    }
+    to = session_table_hold(&sandbox->sessions, actor, made.view.id, false, err);
+    if (to != NULL) {
+        result = copy_tree(from->root, to->root, err);
+        session_table_release(to, false);
+    }
+    if (to == NULL || result < 0) {
+        (void)session_delete(sandbox, actor, made.view.id, NULL);
+        session_view_done(&made.view);
+        return -1;
+    }
+    *ret_view = made.view;
+    return 0;
+}
+
+int session_make_ready(struct sandbox *sandbox, struct session_entry *entry, struct err *err)
+{
+    struct rows_session row = { .options = NULL };
+    int result;
+
+    if (rows_session_get(sandbox->store, entry->id, &row, err) < 0) {
+        return -1;
+    }
+    (void)snprintf(row.state, sizeof(row.state), "%s", session_state_text(SESSION_READY));
+    row.updated_ms = clock_wall_ms();
+    result = rows_session_update(sandbox->store, &row, err);
+    rows_session_done(&row);
+    if (result == 0) {
+        session_table_set_state(entry, SESSION_READY);
+    }
+    return result;
+}

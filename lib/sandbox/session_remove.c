@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_remove: deletion, expiry and repair of sessions.
+ * Owns: nothing that lasts.
+ * Threads: any but the event one.
+ * May include: all of lib.
+ */
+#include "lib/sandbox/session_remove.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/base/text.h"
+#include "lib/sandbox/janitor.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_table.h"
+#include "lib/store/rows_session.h"
+#include "lib/work/workspace.h"
+
+/* A cancelled box is gone within its stop ladder. */
+#define WAIT_S 20
+#define EXPIRED_AT_ONCE 64
+/* So long a GET still says that a session expired, rather than that it never was. */
+#define TOMBSTONE_MS (INT64_C(24) * 3600 * 1000)
+#define WORKSPACE_PREFIX "session-"
+
+static int discard_files(struct sandbox *sandbox, const struct rows_session *row, struct err *err)
+{
+    return row->owned ? workspace_discard(sandbox->workspaces, row->workspace, err) : 0;
+}
+
+/* The row stays as a tombstone, without files, until its own time is over. */
+static int bury(struct sandbox *sandbox, struct rows_session *row, struct err *err)
+{
+    if (discard_files(sandbox, row, err) < 0) {
+        return -1;
+    }
+    (void)snprintf(row->state, sizeof(row->state), "%s", session_state_text(SESSION_EXPIRED));
+    row->expires_ms = clock_wall_ms() + TOMBSTONE_MS;
+    return rows_session_update(sandbox->store, row, err);
+}
+
+/* With the door closed and no hold left. 0, 1 when it is not its time after all, or -1. */
+static int take_away(struct sandbox *sandbox, const char *id, bool tombstone, struct err *err)
+{
+    struct rows_session row = { .options = NULL };
+    int result;
+
+    if (rows_session_get(sandbox->store, id, &row, NULL) < 0) {
+        return 0;
+    }
+    if (tombstone && row.expires_ms > clock_wall_ms()) {
+        result = 1; /* it was used while we looked */
+    } else if (tombstone && !text_equal(row.state, session_state_text(SESSION_EXPIRED))) {
+        result = bury(sandbox, &row, err);
+    } else {
+        result = discard_files(sandbox, &row, err);
+        result = result < 0 ? -1 : rows_session_delete(sandbox->store, id, err);
+    }
+    rows_session_done(&row);
+    return result;
+}
+
+static int remove_closed(struct sandbox *sandbox, const char *id, bool tombstone, struct err *err)
+{
+    int result;
+
+    live_cancel_session(&sandbox->live, id);
+    if (!session_table_wait(&sandbox->sessions, id, clock_deadline_after_s(WAIT_S))) {
+        session_table_reopen(&sandbox->sessions, id);
+        return err_set(err, ERR_SESSION_BUSY, 0, "something in the session does not end");
+    }
+    result = take_away(sandbox, id, tombstone, err);
+    if (result != 0) {
+        session_table_reopen(&sandbox->sessions, id);
+        return result < 0 ? -1 : 0;
+    }
+    session_table_remove(&sandbox->sessions, id);
+    janitor_wake(sandbox->janitor);
+    return 0;
+}
+
+int session_remove_now(struct sandbox *sandbox, const char *id, struct err *err)
+{
+    if (!session_table_close(&sandbox->sessions, id, false)) {
+        /* Somebody else deletes it: wait for that to end, one way or the other. */
+        if (!session_table_wait(&sandbox->sessions, id, clock_deadline_after_s(WAIT_S))) {
+            return err_set(err, ERR_SESSION_BUSY, 0, "the session is being deleted");
+        }
+        return 0;
+    }
+    return remove_closed(sandbox, id, false, err);
+}
+
+/* A lifetime that is over ends what runs; an idle time does not, since running is use. */
+static bool lifetime_over(struct sandbox *sandbox, const char *id, int64_t now_ms)
+{
+    struct rows_session row = { .options = NULL };
+    struct options options;
+    bool over = false;
+
+    if (rows_session_get(sandbox->store, id, &row, NULL) < 0) {
+        return false;
+    }
+    if (options_decode(row.options, strlen(row.options), &options, NULL) == 0) {
+        options.idle_timeout_s = 0;
+        over = session_table_expiry(&options, row.created_ms, row.used_ms) != 0 &&
+               session_table_expiry(&options, row.created_ms, row.used_ms) <= now_ms;
+        options_done(&options);
+    }
+    rows_session_done(&row);
+    return over;
+}
+
+void session_remove_expired(struct sandbox *sandbox)
+{
+    CLEANUP_STRV struct strv ids = { 0 };
+    int64_t now_ms = clock_wall_ms();
+
+    /* Times of use are written late: they must be there before a session is judged by them. */
+    if (store_flush(sandbox->store, NULL) < 0 ||
+        rows_session_expired(sandbox->store, now_ms, EXPIRED_AT_ONCE, &ids, NULL) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < ids.count; i++) {
+        bool hard = lifetime_over(sandbox, ids.items[i], now_ms);
+        struct err err = ERR_INIT;
+
+        if (session_table_close(&sandbox->sessions, ids.items[i], !hard) &&
+            remove_closed(sandbox, ids.items[i], true, &err) < 0) {
+            log_line(LOG_DEBUG, "session_not_removed", "id", ids.items[i], "why", err.msg, NULL);
+        }
+    }
+}
+
+struct leftovers {
+    struct strv half_made;
+    struct strv workspaces; /* names that a row owns */
+};
+
+static void note_row(void *context, const struct rows_session *row)
+{
+    struct leftovers *left = context;
+
+    if (text_equal(row->state, session_state_text(SESSION_CREATING))) {
+        strv_add(&left->half_made, row->id);
+    } else if (row->owned && !text_equal(row->state, session_state_text(SESSION_EXPIRED))) {
+        strv_add(&left->workspaces, row->workspace);
+    }
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool has(const struct strv *sorted, const char *name)
+{
+    return sorted->count > 0 && bsearch(&name, sorted->items, sorted->count, sizeof(*sorted->items),
+                                        compare_texts) != NULL;
+}
+
+struct sweep {
+    struct sandbox *sandbox;
+    const struct leftovers *left;
+};
+
+static void sweep_one(void *context, const char *name)
+{
+    const struct sweep *sweep = context;
+
+    if (text_starts_with(name, WORKSPACE_PREFIX) && !has(&sweep->left->workspaces, name)) {
+        (void)workspace_discard(sweep->sandbox->workspaces, name, NULL);
+        log_line(LOG_DEBUG, "workspace_without_session", "name", name, NULL);
+    }
+}
+
+/* A session whose directory vanished keeps its options and gets an empty one. */
+static void repair_one(struct sandbox *sandbox, const char *name)
+{
+    int root;
+
+    if (workspace_create(sandbox->workspaces, name, &root, NULL) == 0) {
+        log_line(LOG_DEBUG, "session_without_workspace", "name", name, NULL);
+        fd_close(root);
+    }
+}
+
+void session_remove_leftovers(struct sandbox *sandbox)
+{
+    struct leftovers left = { 0 };
+    struct sweep sweep = { .sandbox = sandbox, .left = &left };
+
+    if (rows_session_each(sandbox->store, note_row, &left, NULL) == 0) {
+        for (size_t i = 0; i < left.half_made.count; i++) {
+            (void)take_away(sandbox, left.half_made.items[i], false, NULL);
+        }
+        if (left.workspaces.count > 0) {
+            qsort(left.workspaces.items, left.workspaces.count, sizeof(*left.workspaces.items),
+                  compare_texts);
+        }
+        (void)workspace_each(sandbox->workspaces, sweep_one, &sweep, NULL);
+        for (size_t i = 0; i < left.workspaces.count; i++) {
+            repair_one(sandbox, left.workspaces.items[i]);
+        }
+    }
+    strv_done(&left.half_made);
+    strv_done(&left.workspaces);
+}

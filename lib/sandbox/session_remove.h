@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_remove: how sessions end. For lib/sandbox alone; any thread but the event one.
+ */
+#ifndef KERND_SANDBOX_SESSION_REMOVE_H
+#define KERND_SANDBOX_SESSION_REMOVE_H
+
+#include "lib/base/err.h"
+
+struct sandbox;
+
+/*
+ * Ends what runs in the session (fault `cancelled`), takes its files and its row away. The bytes of
+ * a big workspace go later, by the janitor. 0 also when it was not there; -1 SESSION_BUSY, IO.
+ */
+int session_remove_now(struct sandbox *sandbox, const char *id, struct err *err);
+
+/* One round of the janitor: sessions past their time become tombstones, old tombstones go. */
+void session_remove_expired(struct sandbox *sandbox);
+
+/*
+ * At start: half-made sessions go, as do workspaces without a row; a session whose workspace is
+ * gone gets an empty one.
+ */
+void session_remove_leftovers(struct sandbox *sandbox);
+
+#endif
