@@ -192,6 +192,8 @@ int intake_head(struct exchange *exchange, const char *method, const char *versi
 static void refuse_body(struct exchange *exchange)
 {
     body_forget(exchange);
+    /* A client that sends without an end is not kept. */
+    exchange->closes = true;
     exchange_set_phase(exchange, EXCHANGE_REFUSED);
     connection_expect(exchange->connection, REFUSED_S);
 }

@@ -74,7 +74,14 @@ static int launch(struct call *call, struct err *err)
     fill_spec(call, mounts, &spec);
     spec.deadline = clock_deadline_after_s(LAUNCH_S);
     spec.cancel = &call->execution->cancel;
-    return box_start(call->execution->sandbox->boxes, &spec, &call->box, err);
+    if (box_start(call->execution->sandbox->boxes, &spec, &call->box, err) == 0) {
+        return 0;
+    }
+    /* The call's own time has not begun: a launcher that hangs is a box that can't start. */
+    if (err != NULL && err->code == ERR_DEADLINE) {
+        err->code = ERR_BOX_START_FAILED;
+    }
+    return -1;
 }
 
 static void prepare_io(struct call *call)

@@ -115,13 +115,16 @@ def main():
     wanted = parser.parse_args()
     if wanted.file:
         return run_file(*wanted.file)
-    total = {"passed": 0, "failed": 0, "skipped": 0}
+    total, slowest = {"passed": 0, "failed": 0, "skipped": 0}, []
     with concurrent.futures.ThreadPoolExecutor(wanted.jobs) as pool:
         for path, counts, text in pool.map(run_apart, test_files(wanted.folders, wanted.only)):
             if counts["failed"] or not wanted.quiet:
                 print(f"---- {os.path.relpath(path)}\n{text}", flush=True)
             for kind in total:
                 total[kind] += counts[kind]
+            slowest += counts["slow"]
+    print("slowest: " + ", ".join(f"{test.split('.')[-1]} {spent:.1f} s" for spent, test in
+                                  sorted(slowest, reverse=True)[:8]))
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
     must_work = os.environ.get("MUST_WORK") == "1"
     bad = total["failed"] or not total["passed"] or (must_work and total["skipped"])
