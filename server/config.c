@@ -339,7 +339,9 @@ void config_help(FILE *out)
                          keys[i].value != NULL ? keys[i].value : "");
 
         for (char *at = option; *at != '\0' && *at != ' '; at++) {
-            *at = *at == '_' ? '-' : *at;
+            if (*at == '_') {
+                *at = '-';
+            }
         }
         (void)fprintf(out, "  %-30s %s\n", option, keys[i].help);
     }

@@ -47,14 +47,14 @@ void config_done(struct config *config);
  * Sets one key ("log_level"; '-' is as good as '_'); list keys are added to. 0, or -1 BAD_VALUE for
  * an unknown key or a bad value, said without the value itself.
  */
-int config_set(struct config *config, const char *key, const char *value, struct err *err);
+int config_set(struct config *config, const char *name, const char *value, struct err *err);
 
 /* Does the key exist, and does it stand without a value as an option (--allow-root)? */
 bool config_is_key(const char *key);
 bool config_is_switch(const char *key);
 
 /* Empties a list key, so that options replace the list of the file; nothing for other keys. */
-void config_clear_list(struct config *config, const char *key);
+void config_clear_list(struct config *config, const char *name);
 
 /*
  * Reads "key = value" lines; blank lines and lines that start with '#' are skipped. Unknown keys,

@@ -114,6 +114,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     return exchange;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the parameters are libmicrohttpd's. */
 static enum MHD_Result on_access(void *context, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version, const char *data,
                                  size_t *size, void **slot)

@@ -32,6 +32,7 @@ struct collector {
     bool is_bad;
 };
 
+/* NOLINTNEXTLINE(readability-function-size): the parameters are libmicrohttpd's. */
 static enum MHD_Result collect(void *context, enum MHD_ValueKind kind, const char *name,
                                size_t name_size, const char *value, size_t value_size)
 {

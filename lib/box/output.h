@@ -14,7 +14,7 @@ enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
 
 /* One reading. The number of bytes, 0 when there is nothing now or no more at all. io may be NULL.
  */
-uint64_t output_take(struct box *box, struct box_io *io, enum output_stream stream);
+uint64_t output_take(struct box *box, struct box_io *io, enum output_stream which);
 
 /* Reads both pipes until they are empty, but at most about max bytes each. */
 void output_drain(struct box *box, struct box_io *io, uint64_t max);

@@ -101,7 +101,7 @@ static void put_back(struct writer *writer, struct writer_job *batch, size_t cou
     }
     writer->first = batch;
     writer->queued += count;
-    while (writer->queued > QUEUE_MAX) {
+    while (writer->queued > QUEUE_MAX && writer->first != NULL) {
         struct writer_job *oldest = pop(writer);
 
         oldest->drop(oldest);

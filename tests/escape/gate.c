@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GETPID_32 20L         /* asm/unistd_32.h */
-#define X32_BIT 0x40000000L   /* asm/unistd.h: __X32_SYSCALL_BIT */
+#define GETPID_32 20L       /* asm/unistd_32.h */
+#define X32_BIT 0x40000000L /* asm/unistd.h: __X32_SYSCALL_BIT */
 
 static long call_int80(long number)
 {

@@ -20,7 +20,8 @@
 #define ARGUMENTS 6
 #define PATIENCE_S 2
 
-/* In the child: the call, its errno through the pipe. Whatever it does happens to the child alone. */
+/* In the child: the call, its errno through the pipe. Whatever it does happens to the child alone.
+ */
 static void attempt(long number, const long *arguments, int report)
 {
     int outcome[2] = { 1, 0 };

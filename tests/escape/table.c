@@ -5,10 +5,10 @@
  *      argument that must not be 0 as well (0: none).
  * Owns: nothing. Threads: one. A test program: it is linked with lib/box/seccomp_table.c alone.
  */
-#include "lib/box/seccomp_table.h"
-
 #include <inttypes.h>
 #include <stdio.h>
+
+#include "lib/box/seccomp_table.h"
 
 static void print_program(enum seccomp_table_program program)
 {
@@ -18,9 +18,9 @@ static void print_program(enum seccomp_table_program program)
 
     for (size_t i = 0; seccomp_table_at(program, i, &row); i++) {
         (void)printf("%s %s %s %d %s %u %" PRIu64 " %" PRIu64 " %u\n",
-                     program == SECCOMP_TABLE_LIST ? "list" : "walls", row.name, actions[row.action],
-                     row.error, conditions[row.when], row.argument, row.first, row.last,
-                     row.nonzero);
+                     program == SECCOMP_TABLE_LIST ? "list" : "walls", row.name,
+                     actions[row.action], row.error, conditions[row.when], row.argument, row.first,
+                     row.last, row.nonzero);
     }
 }
 

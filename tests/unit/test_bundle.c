@@ -15,7 +15,8 @@
 
 static void parts_are_found(void **state)
 {
-    static const char data[] = "\1\0\2\0\12text/plain\0\0\0\2" "42\0\11image/png\0\0\0\0";
+    static const char data[] = "\1\0\2\0\12text/plain\0\0\0\2"
+                               "42\0\11image/png\0\0\0\0";
     struct bundle bundle;
     struct err err = ERR_INIT;
 
