@@ -171,7 +171,7 @@ int schema_migrate(struct store *store, int to, struct err *err)
                       schema_newest());
         return err_remedy(err, "start the newer kernd that made it, or another state directory");
     }
-    for (; version < to; version++) {
+    for (; version < to && version < schema_newest(); version++) {
         if (apply(store, version, err) < 0) {
             return -1;
         }
