@@ -40,6 +40,23 @@ const struct run_result *execution_result(const struct execution *execution, str
 /* Registers; calls back at once on this thread if already done. */
 void execution_wait(struct execution *execution, struct execution_waiter *waiter);
 
+/* Withdraws a waiter that was not called yet: true, it will not be. False: it was, or is being. */
+bool execution_forget(struct execution *execution, struct execution_waiter *waiter);
+
+/* Jobs before it in the queue; -1: not queued any more. */
+long execution_position(struct execution *execution);
+
+/* Sends a signal to the program. 0, or -1 EXECUTION_DONE, CONFLICT (not started yet). */
+int execution_signal(struct execution *execution, int signal_number, struct err *err);
+
+/*
+ * More bytes for the standard input of one that was submitted with `interactive`; end closes it
+ * behind them. Copies. 0, or -1 EXECUTION_DONE, CONFLICT (not interactive, or closed),
+ * TOO_MANY_REQUESTS (a megabyte is waiting already).
+ */
+int execution_write_stdin(struct execution *execution, const void *data, size_t size, bool end,
+                          struct err *err);
+
 /* Ends it early; a queued one never starts. Idempotent. The outcome is a fault `cancelled`. */
 void execution_cancel(struct execution *execution, enum cancel_reason reason);
 

@@ -120,6 +120,7 @@ void run_request_free(struct run_request *request)
     free(request->code);
     free(request->stdin_data);
     free(request->cwd);
+    free(request->id);
     session_release(request->session, true);
     free(request);
 }

@@ -55,8 +55,15 @@ struct run_request {
     struct limits limits;
     bool network;
     bool track_files;
-    bool stdout_base64; /* presentation only: carried for the reply */
+    bool stdout_base64;     /* presentation only: carried for the reply */
+    char *id;               /* the caller's own execution id, NULL: one is made */
+    char fingerprint[65];   /* hash of the body, to know the same request again; "": none */
+    double queue_timeout_s; /* 0: waits as long as it takes */
+    bool interactive;       /* stdin stays open for execution_write_stdin */
+    bool detach;            /* a background process: no deadline but its session's end */
+    bool live_output;       /* somebody follows: python flushes at each line end */
     uint64_t caller;
+    bool all;                     /* the caller may see executions and sessions of others */
     struct session_hold *session; /* NULL: a one-shot; given back by run_request_free */
 };
 

@@ -21,7 +21,15 @@
 
 struct sandbox;
 
+/*
+ * Writes the texts that are kept of an ended execution: its end event and its document (events.h).
+ * Called once per execution, on the thread that ended it, before its waiters.
+ */
+typedef void sandbox_render(const struct execution *execution, struct buf *event_text,
+                            struct buf *document);
+
 struct sandbox_config {
+    sandbox_render *render;             /* NULL: nothing is kept but the events themselves */
     const char *state_dir;              /* private; workspaces/ and the database live there */
     const char *runtime_dir;            /* private; sockets and per-box directories */
     const char *library_dir;            /* kernd-init and the drivers */
@@ -69,9 +77,10 @@ void sandbox_abilities(struct sandbox *sandbox, struct boxes_abilities *ret_abil
 const char *sandbox_language_version(struct sandbox *sandbox, enum run_language language);
 
 /*
- * Takes the request over (also on failure) and queues it. The execution, with one reference for the
- * caller; NULL with QUEUE_FULL, SHUTTING_DOWN, LIMIT_EXCEEDS_MAXIMUM, BAD_PATH, BAD_VALUE,
- * ENGINE_UNAVAILABLE, WORKSPACE_FULL.
+ * Takes the request over (also on failure) and queues it. A request with an id that is live or done
+ * already: the same execution if fingerprint and caller are the same, else EXECUTION_EXISTS. The
+ * execution, with one reference for the caller; NULL with QUEUE_FULL, SHUTTING_DOWN,
+ * LIMIT_EXCEEDS_MAXIMUM, BAD_PATH, BAD_VALUE, ENGINE_UNAVAILABLE, WORKSPACE_FULL.
  */
 struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
                                  struct err *err);
