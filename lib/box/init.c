@@ -152,34 +152,51 @@ static void report_end(struct init *init, int64_t at_ns)
     (void)init_send(init->connection, INIT_WIRE_EXITED, &exited, sizeof(exited));
 }
 
-int main(void)
+/* One line for the launcher's stderr, which kernd quotes when a box does not start. */
+static int give_up(const char *what)
 {
-    struct init_wire_hello hello = { .version = INIT_WIRE_VERSION };
-    struct init_wire_started started = { 0 };
-    struct init_program program;
-    struct init init = { .connection = -1 };
-    int64_t ended_ns = 0;
-    int start_errno = 0;
+    ssize_t ignored = write(STDERR_FILENO, what, strlen(what));
 
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) {
-        return 1;
-    }
-    init.children = open_children();
-    init.connection = connect_to_kernd();
-    if (init.children < 0 || init.connection < 0 ||
-        !init_send(init.connection, INIT_WIRE_HELLO, &hello, sizeof(hello)) ||
-        !init_receive_start(init.connection, &program)) {
-        return 1;
-    }
-    init.program = init_child_start(&program, &start_errno);
-    started.start_errno = start_errno;
-    started.at_ns = clock_mono_ns();
+    (void)ignored;
+    return 1;
+}
+
+/* Hello, then the program's start. False: no program came. */
+static bool begin(struct init *init)
+{
+    const struct init_wire_hello hello = { .version = INIT_WIRE_VERSION };
+    struct init_wire_started started = { 0 };
+    int start_errno = 0;
+    int report = -1;
+
+    init->program = init_child_fork(init->connection, &report);
     /* The program's own from here on: its end of file must not wait for this process. */
     fd_close(STDIN_FILENO);
     fd_close(STDOUT_FILENO);
     fd_close(STDERR_FILENO);
-    if (!init_send(init.connection, INIT_WIRE_STARTED, &started, sizeof(started)) ||
-        init.program < 0 || !run_until_end(&init)) {
+    if (init->program < 0 || !init_send(init->connection, INIT_WIRE_HELLO, &hello, sizeof(hello)) ||
+        !init_child_await(report, &start_errno)) {
+        return false;
+    }
+    started.start_errno = start_errno;
+    started.at_ns = clock_mono_ns();
+    return init_send(init->connection, INIT_WIRE_STARTED, &started, sizeof(started));
+}
+
+int main(void)
+{
+    struct init init = { .connection = -1 };
+    int64_t ended_ns = 0;
+
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) {
+        return give_up("kernd-init: can't protect itself\n");
+    }
+    init.children = open_children();
+    init.connection = connect_to_kernd();
+    if (init.children < 0 || init.connection < 0) {
+        return give_up("kernd-init: can't reach kernd\n");
+    }
+    if (!begin(&init) || !run_until_end(&init)) {
         return 1;
     }
     ended_ns = clock_mono_ns();

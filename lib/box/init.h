@@ -29,10 +29,17 @@ bool init_receive_start(int connection, struct init_program *ret_program);
 bool init_send(int connection, enum init_wire_type type, const void *body, size_t size);
 
 /*
- * Starts the program in a session of its own. *ret_errno is 0 when its exec succeeded, else the
- * reason; the process then has written one line to its stderr and ends with 127 (not found) or 126.
- * The process id, or -1 when not even a process could be made.
+ * Makes the process that will be the program: ahead of time, so that it has only to wake up and exec
+ * when its START comes. It reads that itself from the connection; nobody else may before
+ * init_child_await returned. The process id, or -1.
  */
-pid_t init_child_start(const struct init_program *program, int *ret_errno);
+pid_t init_child_fork(int connection, int *ret_report);
+
+/*
+ * Waits for the child's exec; *ret_errno is 0 when that succeeded, else the reason, and the process
+ * has written one line to its stderr and ends with 127 (not found) or 126. Closes report. False: no
+ * START came, the connection is over.
+ */
+bool init_child_await(int report, int *ret_errno);
 
 #endif

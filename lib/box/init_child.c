@@ -22,6 +22,8 @@
 #define OOM_SCORE "800"
 #define FILES_HARD_MAX ((rlim_t)65536)
 #define NAME_SHOWN_MAX ((size_t)200)
+/* In the place of an errno: the connection ended before START. */
+#define NO_START (-1)
 
 /* PID 1 blocks SIGCHLD, and launchers may leave signals ignored; neither is for the program. */
 static void reset_signals(void)
@@ -108,52 +110,66 @@ static void fail(int report, int reason, int exit_code)
     _exit(exit_code);
 }
 
-static void run_child(const struct init_program *program, int report) __attribute__((noreturn));
-static void run_child(const struct init_program *program, int report)
+static void run_program(const struct init_program *program, int report) __attribute__((noreturn));
+static void run_program(const struct init_program *program, int report)
 {
-    (void)setsid();
-    raise_oom_score();
-    set_limits(&program->limits);
-    reset_signals();
-    if (chdir(program->cwd) < 0) {
-        int reason = errno;
+    int reason = 0;
 
+    set_limits(&program->limits);
+    if (chdir(program->cwd) < 0) {
+        reason = errno;
         tell("cannot start in", program->cwd, reason);
         fail(report, reason, EXIT_NOT_STARTED);
     }
     /* execvpe looks for the program in the caller's own PATH, not in the one it passes on. */
     environ = program->environment;
     (void)execvpe(program->argv[0], program->argv, program->environment);
-    {
-        int reason = errno;
-
-        tell("cannot start", program->argv[0], reason);
-        fail(report, reason,
-             reason == ENOENT || reason == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
-    }
+    reason = errno;
+    tell("cannot start", program->argv[0], reason);
+    fail(report, reason, reason == ENOENT || reason == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
 }
 
-pid_t init_child_start(const struct init_program *program, int *ret_errno)
+static void run_child(int connection, int report) __attribute__((noreturn));
+static void run_child(int connection, int report)
+{
+    struct init_program program;
+
+    (void)setsid();
+    raise_oom_score();
+    reset_signals();
+    if (!init_receive_start(connection, &program)) {
+        fail(report, NO_START, EXIT_NOT_STARTED);
+    }
+    run_program(&program, report);
+}
+
+pid_t init_child_fork(int connection, int *ret_report)
 {
     int report_read = -1;
     int report_write = -1;
-    int reason = 0;
     pid_t pid = -1;
 
     if (fd_pipe(&report_read, &report_write) < 0) {
-        *ret_errno = errno;
         return -1;
     }
     pid = fork();
     if (pid == 0) {
-        run_child(program, report_write);
+        run_child(connection, report_write);
     }
-    *ret_errno = pid < 0 ? errno : 0;
     fd_close(report_write);
-    /* The write end closes by itself at exec: nothing to read means success. */
-    if (pid > 0 && fd_read_full(report_read, &reason, sizeof(reason)) == 0) {
-        *ret_errno = reason;
-    }
-    fd_close(report_read);
+    *ret_report = report_read;
     return pid;
+}
+
+bool init_child_await(int report, int *ret_errno)
+{
+    int reason = 0;
+
+    /* The write end closes by itself at exec: nothing to read means success. */
+    if (fd_read_full(report, &reason, sizeof(reason)) < 0) {
+        reason = 0;
+    }
+    fd_close(report);
+    *ret_errno = reason;
+    return reason != NO_START;
 }
