@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filer: a queue of ended logs and the thread that writes them.
+ * Owns: the thread, a reference to each queued tape.
+ * Threads: any.
+ * May include: base.
+ */
+#include "lib/journal/filer.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/clock.h"
+#include "lib/journal/journal_internal.h"
+#include "lib/journal/shelf.h"
+#include "lib/journal/tape_internal.h"
+
+#define GATHER_MS 20 /* the thread wakes once for the logs of so long a time */
+
+struct filer {
+    struct journal *journal;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    pthread_cond_t done;
+    struct tape *first;
+    struct tape **last;
+    uint64_t submitted;
+    uint64_t settled;
+    uint64_t failed;
+    size_t flushing;
+    bool closing;
+};
+
+/* True if it is in its file. Memory is given back in any case: nobody appends any more. */
+static bool file_tape(struct filer *filer, struct tape *tape)
+{
+    bool filed;
+
+    (void)pthread_mutex_lock(&tape->lock);
+    filed = tape_spill(tape) == 0;
+    if (filed) {
+        buf_done(&tape->memory);
+    }
+    (void)pthread_mutex_unlock(&tape->lock);
+    if (!filed) { /* the disk is full: half a log would look like one cut short by a crash */
+        shelf_remove(filer->journal->directory, tape->id);
+    }
+    journal_forget(filer->journal, tape);
+    return filed;
+}
+
+/* Called and returns with the lock held. */
+static void file_one(struct filer *filer)
+{
+    struct tape *tape = filer->first;
+    bool filed;
+
+    filer->first = tape->next_to_file;
+    if (filer->first == NULL) {
+        filer->last = &filer->first;
+    }
+    (void)pthread_mutex_unlock(&filer->lock);
+    filed = file_tape(filer, tape);
+    tape_unref(tape);
+    (void)pthread_mutex_lock(&filer->lock);
+    filer->settled++;
+    filer->failed += filed ? 0 : 1;
+    (void)pthread_cond_broadcast(&filer->done);
+}
+
+static void *run(void *context)
+{
+    struct filer *filer = context;
+
+    (void)pthread_mutex_lock(&filer->lock);
+    while (!filer->closing || filer->first != NULL) {
+        int64_t deadline;
+
+        while (filer->first == NULL && !filer->closing) {
+            (void)pthread_cond_wait(&filer->work, &filer->lock);
+        }
+        deadline = clock_deadline_after_ms(GATHER_MS);
+        while (filer->flushing == 0 && !filer->closing && !clock_passed(deadline)) {
+            struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
+                                      .tv_nsec = deadline % CLOCK_NS_PER_S };
+
+            (void)pthread_cond_clockwait(&filer->work, &filer->lock, CLOCK_MONOTONIC, &until);
+        }
+        while (filer->first != NULL) {
+            file_one(filer);
+        }
+    }
+    (void)pthread_mutex_unlock(&filer->lock);
+    return NULL;
+}
+
+struct filer *filer_new(struct journal *journal, struct err *err)
+{
+    struct filer *filer = alloc_zero(1, sizeof(*filer));
+    int sys;
+
+    filer->journal = journal;
+    filer->last = &filer->first;
+    (void)pthread_mutex_init(&filer->lock, NULL);
+    (void)pthread_cond_init(&filer->work, NULL);
+    (void)pthread_cond_init(&filer->done, NULL);
+    sys = pthread_create(&filer->thread, NULL, run, filer);
+    if (sys != 0) {
+        (void)err_set(err, ERR_IO, sys, "the journal's thread can't be made: %s",
+                      err_errno_text(sys));
+        free(filer);
+        return NULL;
+    }
+    (void)pthread_setname_np(filer->thread, "journal");
+    return filer;
+}
+
+void filer_free(struct filer *filer)
+{
+    if (filer == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&filer->lock);
+    filer->closing = true;
+    (void)pthread_cond_signal(&filer->work);
+    (void)pthread_mutex_unlock(&filer->lock);
+    (void)pthread_join(filer->thread, NULL);
+    (void)pthread_cond_destroy(&filer->work);
+    (void)pthread_cond_destroy(&filer->done);
+    (void)pthread_mutex_destroy(&filer->lock);
+    free(filer);
+}
+
+void filer_submit(struct filer *filer, struct tape *tape)
+{
+    tape->next_to_file = NULL;
+    (void)tape_ref(tape);
+    (void)pthread_mutex_lock(&filer->lock);
+    if (filer->first == NULL) {
+        (void)pthread_cond_signal(&filer->work);
+    }
+    *filer->last = tape;
+    filer->last = &tape->next_to_file;
+    filer->submitted++;
+    (void)pthread_mutex_unlock(&filer->lock);
+}
+
+void filer_flush(struct filer *filer)
+{
+    uint64_t target;
+
+    (void)pthread_mutex_lock(&filer->lock);
+    target = filer->submitted;
+    filer->flushing++;
+    (void)pthread_cond_signal(&filer->work);
+    while (filer->settled < target) {
+        (void)pthread_cond_wait(&filer->done, &filer->lock);
+    }
+    filer->flushing--;
+    (void)pthread_mutex_unlock(&filer->lock);
+}
+
+uint64_t filer_failed(struct filer *filer)
+{
+    uint64_t failed;
+
+    (void)pthread_mutex_lock(&filer->lock);
+    failed = filer->failed;
+    (void)pthread_mutex_unlock(&filer->lock);
+    return failed;
+}

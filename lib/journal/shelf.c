@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shelf: log files in 256 directories, named by execution.
+ * Owns: the layout of the journal's directory.
+ * Threads: any.
+ * May include: base.
+ */
+#include "lib/journal/shelf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/id.h"
+
+#define BUCKETS 256
+#define BLOCK_BYTES 512 /* the unit of st_blocks, stat(3type) */
+#define NAME_SIZE 65
+
+unsigned shelf_bucket(const char *id)
+{
+    unsigned hash = 5381; /* Bernstein's */
+
+    for (; *id != '\0'; id++) {
+        hash = hash * 33 + (unsigned char)*id;
+    }
+    return hash % BUCKETS;
+}
+
+void shelf_path(const char *id, char out[static SHELF_PATH_SIZE])
+{
+    (void)snprintf(out, SHELF_PATH_SIZE, "%02x/%.64s", shelf_bucket(id), id);
+}
+
+int shelf_make(int directory, const char *id)
+{
+    static const int flags = O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+    char path[SHELF_PATH_SIZE];
+    char bucket[8];
+    int fd;
+
+    shelf_path(id, path);
+    fd = openat(directory, path, flags, S_IRUSR | S_IWUSR);
+    if (fd < 0 && errno == ENOENT) {
+        (void)snprintf(bucket, sizeof(bucket), "%02x", shelf_bucket(id));
+        (void)mkdirat(directory, bucket, S_IRWXU);
+        fd = openat(directory, path, flags, S_IRUSR | S_IWUSR);
+    }
+    return fd;
+}
+
+int shelf_open(int directory, const char *id)
+{
+    char path[SHELF_PATH_SIZE];
+
+    shelf_path(id, path);
+    return openat(directory, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void shelf_remove(int directory, const char *id)
+{
+    char path[SHELF_PATH_SIZE];
+
+    shelf_path(id, path);
+    (void)unlinkat(directory, path, 0);
+}
+
+struct file {
+    char id[NAME_SIZE];
+    int64_t written_ms;
+    uint64_t bytes;
+};
+
+struct files {
+    struct file *items;
+    size_t count;
+    size_t capacity;
+};
+
+static void add(struct files *files, const char *id, const struct stat *status)
+{
+    struct file *file;
+
+    if (files->count == files->capacity) {
+        files->capacity = files->capacity > 0 ? files->capacity * 2 : 64;
+        files->items = alloc_resize(files->items, files->capacity, sizeof(*files->items));
+    }
+    file = &files->items[files->count++];
+    (void)snprintf(file->id, sizeof(file->id), "%.64s", id);
+    file->written_ms =
+        status->st_mtim.tv_sec * INT64_C(1000) + status->st_mtim.tv_nsec / CLOCK_NS_PER_MS;
+    file->bytes = (uint64_t)status->st_blocks * BLOCK_BYTES;
+}
+
+static void collect(int directory, unsigned bucket, struct files *files)
+{
+    char name[8];
+    CLEANUP_DIR DIR *dir = NULL;
+    const struct dirent *entry;
+    struct stat status;
+    int fd;
+
+    (void)snprintf(name, sizeof(name), "%02x", bucket % BUCKETS);
+    fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        fd_close(fd);
+        return;
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        if (id_valid(entry->d_name) &&
+            fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(status.st_mode)) {
+            add(files, entry->d_name, &status);
+        }
+    }
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const struct file *x = a;
+    const struct file *y = b;
+
+    return (x->written_ms > y->written_ms) - (x->written_ms < y->written_ms);
+}
+
+void shelf_expire(int directory, const struct shelf_rules *rules, struct shelf_usage *ret_usage)
+{
+    struct files files = { .count = 0 };
+    struct shelf_usage usage = { .files = 0 };
+
+    for (unsigned bucket = 0; bucket < BUCKETS; bucket++) {
+        collect(directory, bucket, &files);
+    }
+    for (size_t i = 0; i < files.count; i++) {
+        usage.bytes += files.items[i].bytes;
+    }
+    usage.files = files.count;
+    if (files.count > 1) {
+        qsort(files.items, files.count, sizeof(*files.items), by_age);
+    }
+    for (size_t i = 0; i < files.count; i++) {
+        const struct file *file = &files.items[i];
+
+        if (file->written_ms >= rules->oldest_ms && usage.bytes <= rules->max_bytes) {
+            break;
+        }
+        if (!rules->in_use(rules->context, file->id)) {
+            shelf_remove(directory, file->id);
+            usage.bytes -= file->bytes;
+            usage.files--;
+            usage.expired++;
+        }
+    }
+    free(files.items);
+    *ret_usage = usage;
+}

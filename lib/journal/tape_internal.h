@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tape_internal: the body of a tape, for lib/journal alone.
+ *
+ * Bytes of the log: [0, filed) are in the file, [filed, filed + memory.size) in memory. Records
+ * never lie across that border. The lock guards everything that changes.
+ */
+#ifndef KERND_JOURNAL_TAPE_INTERNAL_H
+#define KERND_JOURNAL_TAPE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/journal/record.h"
+#include "lib/journal/tape.h"
+
+#define TAPE_ID_SIZE 65
+#define TAPE_SPILL ((size_t)256 * 1024)
+#define TAPE_MEMORY_MAX ((size_t)1 << 30) /* of the buffer: one record, however large, fits */
+
+/* The record that ends a finished log; it is no event. value: 1 if events were dropped. */
+#define TAPE_KIND_END UINT32_C(0xffff)
+
+/* A place to start reading from, one for about every 64 KiB of log. */
+struct tape_mark {
+    uint64_t seq;
+    uint64_t offset;
+};
+
+struct journal;
+struct reader;
+
+struct tape {
+    atomic_int references;
+    struct journal *journal;
+    char id[TAPE_ID_SIZE];
+
+    pthread_mutex_t lock;
+    int fd; /* -1: no file yet */
+    uint64_t filed;
+    struct buf memory;
+    size_t last; /* offset in memory of the last record; valid while memory is not empty */
+    uint64_t max_bytes;
+    uint64_t next_seq;
+    uint64_t read_seq; /* events below it were seen by a reader */
+    uint64_t bytes_of[TAPE_KIND_MAX];
+    struct tape_mark *marks;
+    size_t mark_count;
+    bool capped;
+    bool finished;
+    bool live; /* started by this server, and may still grow */
+    struct reader *readers;
+
+    struct tape *next;         /* the journal's table, under the journal's lock */
+    struct tape *next_to_file; /* the filer's queue */
+};
+
+/* One reference. */
+struct tape *tape_new(struct journal *journal, const char *id, uint64_t max_bytes);
+
+/* A tape of what a file holds; takes fd over. A torn end is left out. */
+struct tape *tape_load(struct journal *journal, const char *id, int fd);
+
+/* Under the lock: moves what is in memory to the file, which is made if need be. 0 or -1, errno. */
+int tape_spill(struct tape *tape);
+
+/* Adds a mark for an event at this offset if the last one is far away. */
+void tape_mark(struct tape *tape, uint64_t seq, uint64_t offset);
+
+#endif

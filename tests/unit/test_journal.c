@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/journal/journal.h"
+#include "lib/journal/reader.h"
+#include "lib/journal/shelf.h"
+#include "lib/journal/stream.h"
+#include "tests/unit/scratch.h"
+
+#define OUT 2
+#define ERR 3
+#define EXIT 9
+
+static struct journal *journal;
+static struct journal_config config;
+
+static int open_journal(void **state)
+{
+    if (scratch_fresh(state) < 0) {
+        return -1;
+    }
+    config = (struct journal_config){ .directory = scratch_path };
+    return journal_open(&config, &journal, NULL);
+}
+
+static int close_journal(void **state)
+{
+    (void)state;
+    journal_close(journal);
+    journal = NULL;
+    return 0;
+}
+
+static void reopen(void)
+{
+    journal_close(journal);
+    assert_int_equal(journal_open(&config, &journal, NULL), 0);
+}
+
+static bool put(struct tape *tape, uint32_t kind, const char *text, uint64_t value)
+{
+    struct tape_event event = {
+        .kind = kind, .value = value, .data = text, .size = strlen(text), .droppable = kind != EXIT
+    };
+
+    return tape_append(tape, &event);
+}
+
+/* "0:2:abc 1:9: END" of what can be read from this seq on. */
+static void assert_events(struct tape *tape, uint64_t seq, const char *expected)
+{
+    static const char *const ends[] = {
+        [READER_WAIT] = "WAIT", [READER_END] = "END", [READER_LOST] = "LOST"
+    };
+    struct reader *reader = reader_new(tape, seq, NULL, NULL);
+    struct buf out = BUF_INIT(100000);
+    struct tape_event event;
+    enum reader_state state;
+
+    while ((state = reader_next(reader, &event)) == READER_EVENT) {
+        assert_int_equal(buf_printf(&out, "%d:%u:%.*s ", (int)event.seq, event.kind,
+                                    (int)event.size, (const char *)event.data),
+                         0);
+    }
+    assert_int_equal(buf_append_text(&out, ends[state]), 0);
+    assert_string_equal(out.data, expected);
+    buf_done(&out);
+    reader_free(reader);
+}
+
+static void from_life_to_file(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct tape *again;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_true(put(tape, OUT, "a", 0));
+    assert_true(put(tape, ERR, "", 0));
+    assert_events(tape, 0, "0:2:a 1:3: WAIT");
+    assert_null(journal_start(journal, "exe_1", &err));
+    assert_int_equal(err.code, ERR_EXECUTION_EXISTS);
+    again = journal_find(journal, "exe_1", NULL);
+    assert_ptr_equal(again, tape);
+    assert_true(put(again, EXIT, "end", 7));
+    tape_finish(tape);
+    tape_finish(tape);
+    assert_false(put(tape, OUT, "too late", 0));
+    assert_events(tape, 0, "0:2:a 1:3: 2:9:end END");
+    tape_unref(again);
+    journal_flush(journal);
+    assert_events(tape, 1, "1:3: 2:9:end END");
+    tape_unref(tape);
+    reopen();
+    tape = journal_find(journal, "exe_1", NULL);
+    assert_true(tape_is_finished(tape));
+    assert_false(tape_is_capped(tape));
+    assert_int_equal(tape_count(tape), 3);
+    assert_events(tape, 0, "0:2:a 1:3: 2:9:end END");
+    assert_events(tape, 2, "2:9:end END");
+    assert_events(tape, 3, "END");
+    assert_events(tape, 99, "END");
+    tape_unref(tape);
+    tape_unref(NULL);
+    assert_null(journal_find(journal, "exe_2", &err));
+    assert_int_equal(err.code, ERR_EVENTS_EXPIRED);
+}
+
+static void an_empty_log(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+
+    (void)state;
+    assert_events(tape, 0, "WAIT");
+    tape_finish(tape);
+    assert_events(tape, 0, "END");
+    tape_unref(tape);
+    reopen();
+    tape = journal_find(journal, "exe_1", NULL);
+    assert_events(tape, 0, "END");
+    tape_unref(tape);
+}
+
+static void small_output_is_joined(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct tape_event event = { .kind = OUT, .joinable = true, .data = "x", .size = 1 };
+
+    (void)state;
+    for (event.value = 0; event.value < 1000; event.value++) {
+        assert_true(tape_append(tape, &event));
+    }
+    assert_true(tape_count(tape) < 1000);
+    assert_int_equal(tape_bytes_of(tape, OUT), 1000);
+    event.kind = ERR;
+    assert_true(tape_append(tape, &event));
+    tape_finish(tape);
+    tape_unref(tape);
+}
+
+/* What a reader has passed stays as it was, also when it was only passed on the way. */
+static void nothing_is_joined_behind_a_reader(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct tape_event event = { .kind = OUT, .joinable = true, .data = "x", .size = 1 };
+    struct reader *seen = reader_new(tape, 0, NULL, NULL);
+    struct reader *passed = reader_new(tape, 1, NULL, NULL);
+
+    (void)state;
+    assert_true(tape_append(tape, &event));
+    assert_int_equal(reader_next(passed, &event), READER_WAIT);
+    event = (struct tape_event){ .kind = OUT, .joinable = true, .data = "y", .size = 1 };
+    assert_true(tape_append(tape, &event));
+    assert_int_equal(tape_count(tape), 2);
+    assert_int_equal(reader_next(passed, &event), READER_EVENT);
+    assert_memory_equal(event.data, "y", 1);
+    assert_int_equal(reader_next(seen, &event), READER_EVENT);
+    assert_memory_equal(event.data, "x", 1);
+    reader_free(seen);
+    reader_free(passed);
+    reader_free(NULL);
+    tape_finish(tape);
+    tape_unref(tape);
+}
+
+static char piece[100001];
+
+static void fill_piece(void)
+{
+    for (size_t i = 0; i < sizeof(piece) - 1; i++) {
+        piece[i] = (char)('a' + i % 26);
+    }
+}
+
+/* Much longer than what is kept in memory: every seq can be started from, live and after. */
+static void long_logs(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct tape_event event;
+
+    (void)state;
+    fill_piece();
+    for (uint64_t i = 0; i < 60; i++) {
+        event = (struct tape_event){
+            .kind = OUT, .value = i, .data = piece, .size = (size_t)(i * 1000)
+        };
+        assert_true(tape_append(tape, &event));
+    }
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t seq = 0; seq < 60; seq++) {
+            struct reader *reader = reader_new(tape, seq, NULL, NULL);
+
+            for (uint64_t next = seq; next < 60; next += 1 + seq / 4) {
+                assert_int_equal(reader_next(reader, &event), READER_EVENT);
+                if (next == seq) {
+                    assert_int_equal(event.seq, seq);
+                    assert_int_equal(event.value, seq);
+                    assert_int_equal(event.size, seq * 1000);
+                    assert_memory_equal(event.data, piece, event.size);
+                }
+            }
+            reader_free(reader);
+        }
+        if (round == 0) {
+            tape_finish(tape);
+        } else if (round == 1) {
+            tape_unref(tape);
+            reopen();
+            tape = journal_find(journal, "exe_1", NULL);
+        }
+    }
+    tape_unref(tape);
+}
+
+static void output_above_the_maximum(void **state)
+{
+    struct tape *tape;
+
+    (void)state;
+    config.tape_max_bytes = 200;
+    reopen();
+    tape = journal_start(journal, "exe_1", NULL);
+    assert_true(put(tape, OUT, "0123456789", 0));
+    assert_true(put(tape, ERR, "0123456789", 0));
+    assert_false(tape_is_capped(tape));
+    assert_false(put(tape, OUT, "this is more than what is left of the two hundred bytes", 10));
+    assert_true(tape_is_capped(tape));
+    assert_false(put(tape, OUT, "", 66)); /* would fit, but would leave a hole */
+    assert_true(put(tape, EXIT, "always kept", 0));
+    tape_finish(tape);
+    tape_unref(tape);
+    reopen();
+    tape = journal_find(journal, "exe_1", NULL);
+    assert_true(tape_is_capped(tape));
+    assert_events(tape, 0, "0:2:0123456789 1:3:0123456789 2:9:always kept END");
+    tape_unref(tape);
+}
+
+static size_t read_log(const char *id, char *out, size_t size)
+{
+    char path[SHELF_PATH_SIZE];
+    int fd;
+    ssize_t got;
+
+    shelf_path(id, path);
+    fd = openat(scratch_fd, path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    got = read(fd, out, size);
+    fd_close(fd);
+    return (size_t)got;
+}
+
+static void write_log(const char *id, const char *data, size_t size)
+{
+    int fd = shelf_make(scratch_fd, id);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fd_write_full(fd, data, size), 0);
+    fd_close(fd);
+}
+
+/* A log cut at any byte holds a whole number of events, and is told to be cut. */
+static void torn_logs(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    char log[1000];
+    size_t size;
+    uint64_t most = 0;
+
+    (void)state;
+    assert_true(put(tape, OUT, "first", 0));
+    assert_true(put(tape, OUT, "second", 5));
+    assert_true(put(tape, EXIT, "", 0));
+    tape_finish(tape);
+    tape_unref(tape);
+    journal_flush(journal);
+    size = read_log("exe_1", log, sizeof(log));
+    for (size_t cut = 0; cut < size; cut++) {
+        write_log("exe_2", log, cut);
+        tape = journal_find(journal, "exe_2", NULL);
+        assert_false(tape_is_finished(tape));
+        assert_true(tape_count(tape) >= most);
+        most = tape_count(tape);
+        assert_events(tape, 0,
+                      most == 0   ? "LOST"
+                      : most == 1 ? "0:2:first LOST"
+                      : most == 2 ? "0:2:first 1:2:second LOST"
+                                  : "0:2:first 1:2:second 2:9: LOST");
+        tape_unref(tape);
+    }
+    assert_int_equal(most, 3);
+    /* Any byte gone bad: never other data, never more events. */
+    for (size_t at = 0; at < size; at++) {
+        struct reader *reader;
+        struct tape_event event;
+
+        log[at] = (char)(log[at] ^ 0x10);
+        write_log("exe_2", log, size);
+        log[at] = (char)(log[at] ^ 0x10);
+        tape = journal_find(journal, "exe_2", NULL);
+        reader = reader_new(tape, 0, NULL, NULL);
+        while (reader_next(reader, &event) == READER_EVENT) {
+            assert_true(event.seq < 3);
+            assert_memory_equal(event.data, event.seq == 0 ? "first" : "second", event.size);
+        }
+        reader_free(reader);
+        tape_unref(tape);
+    }
+}
+
+static void ring(void *context)
+{
+    (void)atomic_fetch_add((atomic_int *)context, 1);
+}
+
+static void waking(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    atomic_int rung = 0;
+    struct reader *reader = reader_new(tape, 0, ring, &rung);
+    struct tape_event event;
+
+    (void)state;
+    assert_true(put(tape, OUT, "a", 0));
+    assert_int_equal(rung, 0); /* it has not asked yet */
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    assert_int_equal(reader_next(reader, &event), READER_WAIT);
+    assert_true(put(tape, OUT, "b", 0));
+    assert_true(put(tape, OUT, "c", 0));
+    assert_int_equal(rung, 1);
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    assert_int_equal(reader_next(reader, &event), READER_WAIT);
+    tape_finish(tape);
+    assert_int_equal(rung, 2);
+    assert_int_equal(reader_next(reader, &event), READER_END);
+    reader_free(reader);
+    tape_unref(tape);
+}
+
+#define FOLLOWED 3000
+
+struct follower {
+    pthread_t thread;
+    struct tape *tape;
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    bool awake;
+    uint64_t seen;
+    uint64_t bytes;
+};
+
+static void wake_follower(void *context)
+{
+    struct follower *follower = context;
+
+    (void)pthread_mutex_lock(&follower->lock);
+    follower->awake = true;
+    (void)pthread_cond_signal(&follower->woken);
+    (void)pthread_mutex_unlock(&follower->lock);
+}
+
+static void *follow(void *context)
+{
+    struct follower *follower = context;
+    struct reader *reader = reader_new(follower->tape, 0, wake_follower, follower);
+    struct tape_event event;
+    enum reader_state state;
+
+    while ((state = reader_next(reader, &event)) != READER_END) {
+        if (state == READER_EVENT) {
+            follower->seen += event.seq == follower->seen ? 1 : 0;
+            follower->bytes += event.size;
+            continue;
+        }
+        (void)pthread_mutex_lock(&follower->lock);
+        while (!follower->awake) {
+            (void)pthread_cond_wait(&follower->woken, &follower->lock);
+        }
+        follower->awake = false;
+        (void)pthread_mutex_unlock(&follower->lock);
+    }
+    reader_free(reader);
+    return NULL;
+}
+
+static void many_followers(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct follower followers[8];
+    uint64_t bytes = 0;
+
+    (void)state;
+    fill_piece();
+    for (size_t i = 0; i < 8; i++) {
+        followers[i] = (struct follower){ .tape = tape,
+                                          .lock = PTHREAD_MUTEX_INITIALIZER,
+                                          .woken = PTHREAD_COND_INITIALIZER };
+        assert_int_equal(pthread_create(&followers[i].thread, NULL, follow, &followers[i]), 0);
+    }
+    for (unsigned i = 0; i < FOLLOWED; i++) {
+        struct tape_event event = {
+            .kind = OUT, .data = piece, .size = i % 777, .joinable = i % 2 == 0
+        };
+
+        assert_true(tape_append(tape, &event));
+        bytes += event.size;
+    }
+    tape_finish(tape);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(pthread_join(followers[i].thread, NULL), 0);
+        assert_int_equal(followers[i].seen, tape_count(tape));
+        assert_int_equal(followers[i].bytes, bytes);
+    }
+    tape_unref(tape);
+}
+
+static void raw_streams(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct stream *out = stream_new(tape, OUT);
+    char got[64];
+
+    (void)state;
+    assert_int_equal(stream_read(out, 0, got, sizeof(got)), 0);
+    assert_true(put(tape, OUT, "0123", 0));
+    assert_true(put(tape, ERR, "errors", 0));
+    assert_true(put(tape, OUT, "", 4));
+    assert_int_equal(stream_read(out, 0, got, sizeof(got)), 4);
+    assert_true(put(tape, OUT, "456789", 4));
+    assert_int_equal(stream_read(out, 4, got, 2), 2);
+    assert_memory_equal(got, "45", 2);
+    assert_int_equal(tape_bytes_of(tape, OUT), 10);
+    tape_finish(tape);
+    journal_flush(journal);
+    for (size_t from = 0; from <= 12; from++) {
+        for (size_t size = 0; size <= 12; size++) {
+            size_t expected = from >= 10 ? 0 : size < 10 - from ? size : 10 - from;
+
+            assert_int_equal(stream_read(out, from, got, size), expected);
+            assert_memory_equal(got, &"0123456789"[from < 10 ? from : 0], expected);
+        }
+    }
+    stream_free(out);
+    stream_free(NULL);
+    tape_unref(tape);
+}
+
+static void set_age(const char *id, int64_t age_s)
+{
+    char path[SHELF_PATH_SIZE];
+    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+                                 { .tv_sec = clock_wall_ms() / 1000 - age_s } };
+
+    shelf_path(id, path);
+    assert_int_equal(utimensat(scratch_fd, path, times, 0), 0);
+}
+
+static void expiry(void **state)
+{
+    struct journal_usage usage;
+    struct tape *live;
+    char id[32];
+
+    (void)state;
+    config.age_max_ms = 3600 * 1000;
+    reopen();
+    for (int i = 0; i < 10; i++) {
+        struct tape *tape;
+
+        (void)snprintf(id, sizeof(id), "exe_%d", i);
+        tape = journal_start(journal, id, NULL);
+        assert_true(put(tape, OUT, "x", 0));
+        tape_finish(tape);
+        tape_unref(tape);
+        journal_flush(journal);
+        set_age(id, i < 3 ? 4000 : 100 - i);
+    }
+    live = journal_start(journal, "exe_live", NULL);
+    journal_expire(journal, clock_wall_ms(), &usage);
+    assert_int_equal(usage.expired, 3);
+    assert_int_equal(usage.files, 7);
+    assert_int_equal(usage.failed, 0);
+    assert_null(journal_find(journal, "exe_2", NULL));
+    tape_finish(live);
+    tape_unref(live);
+    config.total_max_bytes = usage.bytes / 2;
+    reopen();
+    journal_expire(journal, clock_wall_ms(), &usage);
+    assert_true(usage.bytes <= config.total_max_bytes);
+    assert_null(journal_find(journal, "exe_3", NULL)); /* the oldest go first */
+    live = journal_find(journal, "exe_live", NULL);
+    assert_non_null(live);
+    journal_remove(journal, "exe_live");
+    assert_events(live, 0, "END"); /* whoever has it may go on */
+    tape_unref(live);
+    assert_null(journal_find(journal, "exe_live", NULL));
+}
+
+/* Files can't be made: the log can be read as long as it is held, then it is gone, never half. */
+static void a_full_disk(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct journal_usage usage;
+    struct tape_event event = { .kind = OUT, .data = piece, .size = 100000, .droppable = true };
+    int kept = 0;
+
+    (void)state;
+    fill_piece();
+    assert_int_equal(fchmod(scratch_fd, 0500), 0);
+    while (tape_append(tape, &event)) {
+        kept++;
+        assert_true(kept < 10);
+    }
+    assert_true(put(tape, EXIT, "", 0));
+    tape_finish(tape);
+    assert_int_equal(tape_count(tape), kept + 1);
+    journal_flush(journal);
+    journal_expire(journal, clock_wall_ms(), &usage);
+    assert_int_equal(usage.failed, 1);
+    assert_int_equal(fchmod(scratch_fd, 0700), 0);
+    assert_null(journal_find(journal, "exe_1", NULL));
+    tape_unref(tape);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(from_life_to_file, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(an_empty_log, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(small_output_is_joined, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(nothing_is_joined_behind_a_reader, open_journal,
+                                        close_journal),
+        cmocka_unit_test_setup_teardown(long_logs, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(output_above_the_maximum, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(torn_logs, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(waking, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(many_followers, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(raw_streams, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(expiry, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(a_full_disk, open_journal, close_journal),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
+}
