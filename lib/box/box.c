@@ -21,6 +21,7 @@
 #include "lib/base/text.h"
 #include "lib/box/box_internal.h"
 #include "lib/box/guest_etc.h"
+#include "lib/box/output.h"
 #include "lib/box/peer.h"
 #include "lib/box/tree.h"
 
@@ -43,6 +44,8 @@ void box_release(struct box *box)
     }
     (void)atomic_fetch_sub(&box->boxes->running, 1);
     free(box->scratch);
+    buf_done(&box->held[OUTPUT_STDOUT]);
+    buf_done(&box->held[OUTPUT_STDERR]);
     free(box);
 }
 
@@ -142,12 +145,20 @@ int box_driver(struct box *box, int64_t deadline, struct cancel *cancel, struct 
             { .fd = box->driver_listener, .events = POLLIN },
             { .fd = box->link.fd, .events = POLLIN },
             { .fd = cancel_poll_fd(cancel), .events = POLLIN },
+            { .fd = output_may_hold(box, OUTPUT_STDOUT) ? box->stdout_fd : -1, .events = POLLIN },
+            { .fd = output_may_hold(box, OUTPUT_STDERR) ? box->stderr_fd : -1, .events = POLLIN },
         };
 
         if (box->driver_listener < 0) {
             return err_set(err, ERR_INTERNAL, 0, "this box has no driver");
         }
-        (void)poll(watched, 3, clock_poll_ms(deadline, -1));
+        (void)poll(watched, sizeof(watched) / sizeof(watched[0]), clock_poll_ms(deadline, -1));
+        if (watched[3].revents != 0) {
+            output_hold(box, OUTPUT_STDOUT);
+        }
+        if (watched[4].revents != 0) {
+            output_hold(box, OUTPUT_STDERR);
+        }
         if (watched[0].revents != 0 && take_driver(box)) {
             break;
         }

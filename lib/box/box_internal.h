@@ -12,6 +12,11 @@
 #include "lib/box/spawn.h"
 #include "lib/box/watchdog.h"
 
+enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR, OUTPUT_STREAMS };
+
+/* What may wait for the first pump, per stream (see output.h). */
+#define BOX_HELD_MAX ((size_t)1024 * 1024)
+
 struct box {
     struct boxes *boxes;
     char id[ID_SIZE];
@@ -26,7 +31,9 @@ struct box {
     int stdout_fd;
     int stderr_fd;
     size_t stdin_sent;
+    bool stdin_waits; /* bytes wait until the program reads */
     char *scratch; /* for reading pipes */
+    struct buf held[OUTPUT_STREAMS];
     bool begun;
     bool told_started; /* SINK_STARTED was emitted */
     int64_t begun_ns;

@@ -23,6 +23,7 @@
 
 enum watched {
     WATCH_STDIN,
+    WATCH_FEED,
     WATCH_STDOUT,
     WATCH_STDERR,
     WATCH_INIT,
@@ -30,6 +31,14 @@ enum watched {
     WATCH_CANCEL,
     WATCHED
 };
+
+/* Everything of stdin_data was written; what comes by the feed goes the same way. */
+static void feed_on(struct box *box, const struct box_io *io)
+{
+    if (io->feed == NULL || feed_write(io->feed, box->stdin_fd, &box->stdin_waits)) {
+        fd_clear(&box->stdin_fd);
+    }
+}
 
 /* Writes what the program takes now; closes at the end, or when it reads no more. */
 static void feed(struct box *box, const struct box_io *io)
@@ -40,9 +49,14 @@ static void feed(struct box *box, const struct box_io *io)
         size_t left = data == NULL ? 0 : io->stdin_size - box->stdin_sent;
         ssize_t sent = left == 0 ? 0 : write(box->stdin_fd, data + box->stdin_sent, left);
 
+        box->stdin_waits = left > 0;
+        if (left == 0) {
+            feed_on(box, io);
+            break;
+        }
         if (sent > 0) {
             box->stdin_sent += (size_t)sent;
-        } else if (left == 0 || (errno != EAGAIN && errno != EINTR)) {
+        } else if (errno != EAGAIN && errno != EINTR) {
             fd_clear(&box->stdin_fd);
         } else {
             break;
@@ -52,10 +66,14 @@ static void feed(struct box *box, const struct box_io *io)
 
 static void prepare(const struct box *box, const struct box_io *io, struct pollfd *watched)
 {
+    /* Its first words may overtake the report that it started; whoever listens gets that first. */
+    bool started = box->link.report.has_started;
     const struct pollfd all[WATCHED] = {
-        [WATCH_STDIN] = { .fd = box->stdin_fd, .events = POLLOUT },
-        [WATCH_STDOUT] = { .fd = box->stdout_fd, .events = POLLIN },
-        [WATCH_STDERR] = { .fd = box->stderr_fd, .events = POLLIN },
+        [WATCH_STDIN] = { .fd = box->stdin_waits ? box->stdin_fd : -1, .events = POLLOUT },
+        [WATCH_FEED] = { .fd = io->feed == NULL || box->stdin_fd < 0 ? -1 : io->feed->fd,
+                         .events = POLLIN },
+        [WATCH_STDOUT] = { .fd = started ? box->stdout_fd : -1, .events = POLLIN },
+        [WATCH_STDERR] = { .fd = started ? box->stderr_fd : -1, .events = POLLIN },
         [WATCH_INIT] = { .fd = box->link.report.lost ? -1 : box->link.fd, .events = POLLIN },
         [WATCH_PEER] = { .fd = io->peer_fd, .events = POLLIN },
         [WATCH_CANCEL] = { .fd = cancel_poll_fd(io->cancel), .events = POLLIN },
@@ -66,14 +84,22 @@ static void prepare(const struct box *box, const struct box_io *io, struct pollf
     }
 }
 
-static void tell_started(struct box *box, const struct box_io *io)
+/* Tells of the program's start, once, and what it said before anybody pumped. */
+static void tell_started(struct box *box, struct box_io *io)
 {
     const struct sink_event event = { .kind = SINK_STARTED };
 
-    if (!box->told_started && box->link.report.has_started &&
-        box->link.report.started.start_errno == 0) {
+    if (!box->link.report.has_started) {
+        return;
+    }
+    if (!box->told_started && box->link.report.started.start_errno == 0) {
         box->told_started = true;
         sink_emit(io->sink, &event);
+    }
+    for (int stream = 0; stream < OUTPUT_STREAMS; stream++) {
+        if (box->held[stream].size > 0) {
+            (void)output_take(box, io, (enum output_stream)stream);
+        }
     }
 }
 
@@ -132,11 +158,12 @@ enum box_stop box_pump(struct box *box, struct box_io *io)
     enum box_stop stop = BOX_STOP_LOST;
 
     feed(box, io);
+    tell_started(box, io);
     do {
         prepare(box, io, watched);
         (void)poll(watched, WATCHED,
                    clock_poll_ms(clock_earlier(io->deadline, box->watchdog.next_ns), -1));
-        if (watched[WATCH_STDIN].revents != 0) {
+        if ((watched[WATCH_STDIN].revents | watched[WATCH_FEED].revents) != 0) {
             feed(box, io);
         }
         if (watched[WATCH_STDOUT].revents != 0) {

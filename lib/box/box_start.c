@@ -248,6 +248,8 @@ static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
     box->stdin_fd = -1;
     box->stdout_fd = -1;
     box->stderr_fd = -1;
+    box->held[OUTPUT_STDOUT].max = BOX_HELD_MAX;
+    box->held[OUTPUT_STDERR].max = BOX_HELD_MAX;
     (void)id_make("box", box->id);
     watchdog_init(&box->watchdog);
     (void)atomic_fetch_add(&boxes->running, 1);

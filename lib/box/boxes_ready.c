@@ -11,7 +11,7 @@
 #include "lib/box/box.h"
 #include "lib/box/boxes_internal.h"
 
-#define PROBE_S 10
+#define PROBE_S 5
 #define PROBE_AGAIN_NS CLOCK_NS_PER_S
 
 /* Runs `true` in a box. 0, or -1 with the reason. */

@@ -29,8 +29,8 @@ bool init_receive_start(int connection, struct init_program *ret_program);
 bool init_send(int connection, enum init_wire_type type, const void *body, size_t size);
 
 /*
- * Makes the process that will be the program: ahead of time, so that it has only to wake up and exec
- * when its START comes. It reads that itself from the connection; nobody else may before
+ * Makes the process that will be the program: ahead of time, so that it has only to wake up and
+ * exec when its START comes. It reads that itself from the connection; nobody else may before
  * init_child_await returned. The process id, or -1.
  */
 pid_t init_child_fork(int connection, int *ret_report);

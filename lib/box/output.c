@@ -12,7 +12,6 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/fd.h"
-#include "lib/box/box_internal.h"
 
 /* What a pipe holds by default (pipe(7)). */
 #define SCRATCH_SIZE ((size_t)64 * 1024)
@@ -59,9 +58,15 @@ static void keep(struct box_io *io, enum output_stream which, const char *data, 
     }
 }
 
-uint64_t output_take(struct box *box, struct box_io *io, enum output_stream which)
+static int *pipe_of(struct box *box, enum output_stream which)
 {
-    int *fd = which == OUTPUT_STDOUT ? &box->stdout_fd : &box->stderr_fd;
+    return which == OUTPUT_STDOUT ? &box->stdout_fd : &box->stderr_fd;
+}
+
+/* Bytes read into box->scratch; 0 when there is nothing now, or no more at all. */
+static size_t read_pipe(struct box *box, enum output_stream which)
+{
+    int *fd = pipe_of(box, which);
     ssize_t got = 0;
 
     if (*fd < 0) {
@@ -71,17 +76,43 @@ uint64_t output_take(struct box *box, struct box_io *io, enum output_stream whic
         box->scratch = alloc_zero(1, SCRATCH_SIZE);
     }
     got = read(*fd, box->scratch, SCRATCH_SIZE);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return 0;
-    }
-    if (got <= 0) {
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
         fd_clear(fd);
-        return 0;
     }
-    if (io != NULL) {
-        keep(io, which, box->scratch, (size_t)got);
+    return got > 0 ? (size_t)got : 0;
+}
+
+bool output_may_hold(const struct box *box, enum output_stream which)
+{
+    return box->held[which].max - box->held[which].size >= SCRATCH_SIZE;
+}
+
+void output_hold(struct box *box, enum output_stream which)
+{
+    if (output_may_hold(box, which)) {
+        size_t got = read_pipe(box, which);
+
+        (void)buf_append(&box->held[which], box->scratch, got);
     }
-    return (uint64_t)got;
+}
+
+uint64_t output_take(struct box *box, struct box_io *io, enum output_stream which)
+{
+    struct buf *held = &box->held[which];
+    size_t got = held->size;
+
+    if (got > 0) {
+        if (io != NULL) {
+            keep(io, which, held->data, got);
+        }
+        buf_done(held);
+        return got;
+    }
+    got = read_pipe(box, which);
+    if (got > 0 && io != NULL) {
+        keep(io, which, box->scratch, got);
+    }
+    return got;
 }
 
 void output_drain(struct box *box, struct box_io *io, uint64_t max)

@@ -138,6 +138,10 @@ int remedy_explain(const char *words, const char *exit_text, const struct remedy
                                "(podman: --security-opt unmask=/proc/*, docker: "
                                "--security-opt systempaths=unconfined)");
     }
+    if (says(words, "Unknown option")) {
+        (void)err_set(err, ERR_ENGINE_UNAVAILABLE, 0, "the launcher is too old: %s", shown);
+        return err_remedy(err, "install bubblewrap 0.7 or later (Debian 12, Ubuntu 24.04)");
+    }
     if (namespaces_refused(words)) {
         (void)err_set(err, ERR_ENGINE_UNAVAILABLE, 0, "no box can start here: %s", shown);
         advise_namespaces(host, err);

@@ -42,6 +42,7 @@ static void count(struct sink *sink, const struct sink_event *event)
     size_t stream = event->kind == SINK_STDOUT ? 1 : 2;
 
     if (event->kind == SINK_STARTED) {
+        tally->out_of_order |= tally->bytes[1] + tally->bytes[2] > 0;
         tally->started++;
     } else if (event->kind == SINK_TRUNCATED) {
         tally->truncated[event->value]++;

@@ -342,7 +342,8 @@ static void the_driver_is_accepted_once_and_only_from_its_box(void **state)
 
 static void a_driver_that_never_comes_is_told(void **state)
 {
-    static const struct boxkit_call call = { .script = "exit 4" };
+    /* It says more than a pipe holds, though nobody listens yet. */
+    static const struct boxkit_call call = { .script = "head -c 300000 /dev/zero; exit 4" };
     const struct box_spec spec = { .workspace = boxkit_workspace,
                                    .driver = true,
                                    .deadline = clock_deadline_after_s(60) };
@@ -359,6 +360,7 @@ static void a_driver_that_never_comes_is_told(void **state)
     result.stop = box_pump(box, &result.io);
     box_end(box, &result.io, &result.outcome);
     boxkit_assert_exit(&result, 4);
+    assert_int_equal(result.out.size, 300000);
     boxkit_done(&result);
 }
 
