@@ -81,7 +81,7 @@ enum box_stop {
 struct box_io {
     const void *stdin_data; /* written to the program, then its stdin is closed; NULL: empty */
     size_t stdin_size;
-    struct feed *feed;      /* not NULL: what comes behind stdin_data, until the feed ends */
+    struct feed *feed; /* not NULL: what comes behind stdin_data, until the feed ends */
     struct sink *sink; /* live events, may be NULL */
     size_t max_output; /* per stream: bytes kept and emitted; the rest is read and dropped */
     struct buf *capture_stdout; /* may be NULL; their own max must be >= max_output */

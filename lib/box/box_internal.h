@@ -32,7 +32,7 @@ struct box {
     int stderr_fd;
     size_t stdin_sent;
     bool stdin_waits; /* bytes wait until the program reads */
-    char *scratch; /* for reading pipes */
+    char *scratch;    /* for reading pipes */
     struct buf held[OUTPUT_STREAMS];
     bool begun;
     bool told_started; /* SINK_STARTED was emitted */

@@ -7,13 +7,13 @@
  */
 #include "lib/box/boxes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/landlock.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -67,25 +67,15 @@ static int private_dir(int runtime, const char *name, struct err *err)
     return fd;
 }
 
-/*
- * Per-box directories of a predecessor that was killed. Its boxes are gone already: launchers die
- * with the thread that started them, and a box with its launcher.
- */
-static void sweep(int boxes_fd)
+/* One daemon a runtime directory: a second one would sweep the first one's boxes. */
+static int lock_boxes(const struct boxes *boxes, const char *runtime, struct err *err)
 {
-    int listing = openat(boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP_DIR DIR *list = listing < 0 ? NULL : fdopendir(listing);
-    struct dirent *entry = NULL;
-
-    if (list == NULL) {
-        fd_close(listing);
-        return;
+    if (flock(boxes->boxes_fd, LOCK_EX | LOCK_NB) < 0) {
+        (void)err_set(err, ERR_CONFLICT, errno, "another kernd uses the runtime directory %s",
+                      runtime);
+        return err_remedy(err, "stop it, or give this one another runtime directory");
     }
-    while ((entry = readdir(list)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            (void)tree_remove(boxes_fd, entry->d_name);
-        }
-    }
+    return 0;
 }
 
 static int make_directories(const struct boxes_config *config, struct boxes *boxes, struct err *err)
@@ -103,10 +93,10 @@ static int make_directories(const struct boxes_config *config, struct boxes *box
     boxes->etc_dir = alloc_printf("%s/etc", runtime);
     boxes->probe_dir = alloc_printf("%s/probe", runtime);
     boxes->boxes_fd = private_dir(runtime_fd, "boxes", err);
-    if (boxes->boxes_fd < 0) {
+    if (boxes->boxes_fd < 0 || lock_boxes(boxes, runtime, err) < 0) {
         return -1;
     }
-    sweep(boxes->boxes_fd);
+    boxes_sweep(boxes->boxes_fd, boxes->boxes_dir, boxes->engine->launcher_name);
     probe = private_dir(runtime_fd, "probe", err);
     return probe < 0 ? -1 : guest_etc_build(runtime_fd, "etc", err);
 }

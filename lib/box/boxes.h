@@ -18,7 +18,7 @@ struct boxes_config {
     const char *runtime_dir; /* private (0700); boxes/ is made below it */
     const char *library_dir; /* holds kernd-init, driver.py, driver.js */
     const char *engine;      /* "auto", "bubblewrap" or "kern" */
-    const char *launcher;    /* path of bwrap or kern, NULL: found in PATH */
+    const char *launcher;    /* path of bwrap or kern, NULL: found in the standard directories */
 };
 
 /* How limits and walls hold on this host; texts are static or live as long as boxes. */
@@ -36,7 +36,8 @@ struct boxes_abilities {
 /*
  * Makes the directories, builds the seccomp program, finds the launcher, sweeps what a killed
  * predecessor left. 0, or -1 when the configuration is unusable. A host where no box can start is
- * not an error here: boxes_ready tells, and box_start fails with ENGINE_UNAVAILABLE.
+ * not an error here: boxes_ready tells, and box_start fails with ENGINE_UNAVAILABLE. CONFLICT:
+ * another process uses the runtime directory.
  */
 int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, struct err *err);
 void boxes_close(struct boxes *boxes);

@@ -37,4 +37,10 @@ struct boxes {
 /* 0, or -1 ENGINE_UNAVAILABLE when there is no launcher at all. */
 int boxes_check_launcher(const struct boxes *boxes, struct err *err);
 
+/*
+ * Kills launchers of a predecessor that live on, and removes all per-box directories. The caller
+ * holds the lock of the runtime directory.
+ */
+void boxes_sweep(int boxes_fd, const char *boxes_dir, const char *launcher_name);
+
 #endif

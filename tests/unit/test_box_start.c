@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -18,6 +19,9 @@
 #include "lib/base/fd.h"
 #include "tests/unit/boxkit.h"
 
+/* Of the factories with stubs; boxkit's own is in use. */
+static char stub_runtime[96];
+
 /* Nothing is left when box_start failed: no live box, no per-box directory. */
 static void assert_nothing_left(struct boxes *boxes)
 {
@@ -25,13 +29,13 @@ static void assert_nothing_left(struct boxes *boxes)
 
     assert_int_equal(boxes_running(boxes), 0);
     /* Only an empty directory can be removed; it is made again by the next boxes_open. */
-    (void)snprintf(path, sizeof(path), "%s/boxes", boxkit_runtime);
+    (void)snprintf(path, sizeof(path), "%s/boxes", stub_runtime);
     assert_int_equal(rmdir(path), 0);
 }
 
 static struct boxes *open_with(const char *launcher)
 {
-    const struct boxes_config config = { .runtime_dir = boxkit_runtime,
+    const struct boxes_config config = { .runtime_dir = stub_runtime,
                                          .library_dir = boxkit_library,
                                          .engine = "bubblewrap",
                                          .launcher = launcher };
@@ -165,7 +169,7 @@ static void a_file_that_is_no_program_is_told(void **state)
 
 static void a_launcher_that_is_not_there_is_refused_at_once(void **state)
 {
-    struct boxes_config config = { .runtime_dir = boxkit_runtime,
+    struct boxes_config config = { .runtime_dir = stub_runtime,
                                    .library_dir = boxkit_library,
                                    .engine = "bubblewrap",
                                    .launcher = "/nowhere/bwrap" };
@@ -218,11 +222,75 @@ static void leftovers_of_a_killed_daemon_are_swept(void **state)
     (void)state;
     boxes = open_with(NULL);
     boxes_close(boxes);
-    (void)snprintf(path, sizeof(path), "%s/boxes/box_left", boxkit_runtime);
+    (void)snprintf(path, sizeof(path), "%s/boxes/box_left", stub_runtime);
     assert_int_equal(mkdir(path, 0700), 0);
-    (void)snprintf(path, sizeof(path), "%s/boxes/box_left/cell.py", boxkit_runtime);
+    (void)snprintf(path, sizeof(path), "%s/boxes/box_left/cell.py", stub_runtime);
     assert_int_equal(fd_write_file(path, "x", 1, 0400), 0);
     boxes = open_with(NULL);
+    assert_nothing_left(boxes);
+    boxes_close(boxes);
+}
+
+static void a_runtime_directory_has_one_owner(void **state)
+{
+    const struct boxes_config config = { .runtime_dir = boxkit_runtime,
+                                         .library_dir = boxkit_library,
+                                         .engine = "auto" };
+    struct boxes *boxes = NULL;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(boxes_open(&config, &boxes, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
+    assert_non_null(strstr(err.msg, boxkit_runtime));
+}
+
+/* A process that looks like a launcher left over, with a child of its own. */
+static pid_t leave_a_launcher(void)
+{
+    char script[512];
+    char path[160];
+    pid_t pid;
+
+    (void)snprintf(path, sizeof(path), "%s/bwrap", boxkit_dir);
+    (void)unlink(path);
+    assert_int_equal(symlink("/bin/bash", path), 0);
+    (void)snprintf(script, sizeof(script), "sleep 1000; : %s/boxes/box_left", stub_runtime);
+    pid = fork();
+    if (pid == 0) {
+        (void)execl(path, "bwrap", "-c", script, (char *)NULL);
+        _exit(1);
+    }
+    return pid;
+}
+
+static void a_launcher_that_lives_on_is_swept(void **state)
+{
+    char path[256];
+    pid_t left = leave_a_launcher();
+    struct boxes *boxes;
+    int64_t deadline = clock_deadline_after_s(20);
+    int status = 0;
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "/proc/%d/comm", left);
+    for (;;) {
+        char *comm = fd_read_file(path, 64, NULL);
+        bool ready = comm != NULL && strcmp(comm, "bwrap\n") == 0;
+
+        free(comm);
+        if (ready) {
+            break;
+        }
+        assert_false(clock_passed(deadline));
+    }
+    (void)snprintf(path, sizeof(path), "%s/boxes", stub_runtime);
+    (void)mkdir(path, 0700);
+    (void)snprintf(path, sizeof(path), "%s/boxes/box_left", stub_runtime);
+    assert_int_equal(mkdir(path, 0700), 0);
+    boxes = open_with(NULL);
+    assert_int_equal(waitpid(left, &status, 0), left);
+    assert_true(WIFSIGNALED(status) || WIFEXITED(status));
     assert_nothing_left(boxes);
     boxes_close(boxes);
 }
@@ -284,6 +352,15 @@ static void many_threads_have_boxes_at_once(void **state)
     assert_int_equal(boxes_running(boxkit_boxes), 0);
 }
 
+static int begin(void **state)
+{
+    if (boxkit_begin(state) < 0) {
+        return -1;
+    }
+    (void)snprintf(stub_runtime, sizeof(stub_runtime), "%s/stub-run", boxkit_dir);
+    return mkdir(stub_runtime, 0700);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,8 +374,10 @@ int main(void)
         cmocka_unit_test(a_launcher_that_is_not_there_is_refused_at_once),
         cmocka_unit_test(the_probe_remembers_success_and_tells_failure),
         cmocka_unit_test(leftovers_of_a_killed_daemon_are_swept),
+        cmocka_unit_test(a_runtime_directory_has_one_owner),
+        cmocka_unit_test(a_launcher_that_lives_on_is_swept),
         cmocka_unit_test(a_path_longer_than_a_socket_address_works),
     };
 
-    return cmocka_run_group_tests(tests, boxkit_begin, boxkit_end);
+    return cmocka_run_group_tests(tests, begin, boxkit_end);
 }
