@@ -12,9 +12,8 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
-#include "lib/base/fd.h"
-#include "lib/base/text.h"
 #include "lib/cell/bundle.h"
+#include "lib/cell/program.h"
 #include "lib/cell/wire.h"
 
 #define CELL_FRAME_MAX ((size_t)1024 * 1024)
@@ -90,7 +89,7 @@ static int send_request(struct once *once)
     if (wire_put_cell(&frame, &cell) < 0) {
         return -1;
     }
-    return fd_write_full(once->io->peer_fd, frame.data, frame.size);
+    return wire_send(once->io->peer_fd, &frame, once->io->deadline);
 }
 
 static int on_frame(struct once *once, const struct wire_frame *frame, struct err *err)
@@ -136,62 +135,6 @@ static int on_peer(void *peer)
     return 0;
 }
 
-static bool has_key(const struct strv *env, const char *prefix)
-{
-    for (size_t i = 0; env != NULL && i < env->count; i++) {
-        if (text_starts_with(env->items[i], prefix)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The caller's variables, and what a language needs to feel at home unless the caller says so. */
-static void fill_env(struct strv *env, const struct cell_code *code)
-{
-    if (code->env != NULL) {
-        strv_copy(env, code->env);
-    }
-    if (code->language != CELL_PYTHON) {
-        return;
-    }
-    if (!has_key(env, "MPLBACKEND=")) {
-        strv_add(env, "MPLBACKEND=Agg");
-    }
-    if (!has_key(env, "MPLCONFIGDIR=")) {
-        strv_add(env, "MPLCONFIGDIR=/tmp/.matplotlib");
-    }
-}
-
-static void fill_argv(struct strv *argv, enum cell_language language)
-{
-    switch (language) {
-    case CELL_PYTHON:
-        /* -S: driver_main.py adds the site-packages itself, in a fraction of the time. */
-        strv_add_all(argv, "python3", "-S", "/run/kernd-lib/driver.py", NULL);
-        break;
-    case CELL_BASH:
-        strv_add_all(argv, "bash", "/run/kernd/cell.sh", NULL);
-        break;
-    case CELL_NODE:
-        strv_add_all(argv, "node", "/run/kernd-lib/driver.js", NULL);
-        break;
-    }
-}
-
-static const char *code_name(enum cell_language language)
-{
-    switch (language) {
-    case CELL_PYTHON:
-        return "cell.py";
-    case CELL_BASH:
-        return "cell.sh";
-    case CELL_NODE:
-        break;
-    }
-    return "cell.js";
-}
-
 static int begin(struct box *box, const struct cell_code *code, struct err *err)
 {
     CLEANUP_STRV struct strv argv = { 0 };
@@ -202,11 +145,10 @@ static int begin(struct box *box, const struct cell_code *code, struct err *err)
         .cwd = code->cwd,
         .code = code->code,
         .code_size = code->code_size,
-        .code_name = code_name(code->language),
+        .code_name = program_code_name(code->language),
     };
 
-    fill_argv(&argv, code->language);
-    fill_env(&env, code);
+    program_once(code->language, code->env, &argv, &env);
     return box_begin(box, &program, err);
 }
 

@@ -30,6 +30,7 @@ def run(link, loader, request, receive):
 class Kernel:
     def __init__(self, link, loader, request):
         self._link = link
+        self._loader = loader
         self._runner = driver_cell.Runner(link, loader, request, keeps_loop=True)
         self._streams = Streams()
         self._interrupts = Interrupts(link)
@@ -75,7 +76,7 @@ class Kernel:
             if isinstance(error, SystemExit):
                 return exit_code(error.code)
             with self._sources:
-                driver_cell.report(error, name)
+                self._loader.load("driver_errors").report(error, name)
         except SystemExit as exit_in_hook:
             return exit_code(exit_in_hook.code)
         except BaseException:

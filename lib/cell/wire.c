@@ -8,8 +8,12 @@
 #include "lib/cell/wire.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "lib/base/clock.h"
 
 #define READ_SIZE ((size_t)32 * 1024)
 /* A decoder that held a large frame gives the memory back. */
@@ -97,6 +101,26 @@ int wire_next(struct wire *wire, struct wire_frame *ret_frame, struct err *err)
     ret_frame->size = size;
     wire->taken += WIRE_HEADER_SIZE + size;
     return 1;
+}
+
+int wire_send(int fd, const struct buf *frame, int64_t deadline)
+{
+    size_t sent = 0;
+
+    while (sent < frame->size) {
+        struct pollfd room = { .fd = fd, .events = POLLOUT };
+        ssize_t put = send(fd, frame->data + sent, frame->size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (put > 0) {
+            sent += (size_t)put;
+        } else if (put < 0 && errno != EAGAIN && errno != EINTR) {
+            return -1;
+        } else if (poll(&room, 1, clock_poll_ms(deadline, -1)) == 0 && clock_passed(deadline)) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+    }
+    return 0;
 }
 
 int wire_parse_ready(const struct wire_frame *frame,

@@ -103,6 +103,13 @@ struct wire_cell {
     const char *directory;    /* working directory to change to */
 };
 
+/*
+ * Writes a frame to a non-blocking socket, waiting for room until the deadline (clock.h). 0, or -1
+ * with errno: ETIMEDOUT, or what send(2) says (EPIPE: the driver is gone; no SIGPIPE). What was
+ * sent of a frame by then can't be taken back.
+ */
+int wire_send(int fd, const struct buf *frame, int64_t deadline);
+
 /* Appends the frame to out. 0, or -1 at out's maximum. */
 int wire_put_cell(struct buf *out, const struct wire_cell *cell);
 int wire_put_interrupt(struct buf *out, uint32_t number);

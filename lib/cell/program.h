@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * program: which program runs the code of a language, and what its environment needs.
+ */
+#ifndef KERND_CELL_PROGRAM_H
+#define KERND_CELL_PROGRAM_H
+
+#include "lib/base/strv.h"
+#include "lib/cell/cell.h"
+
+/* Both vectors are the caller's. env: the caller's variables and the language's own defaults. */
+void program_once(enum cell_language language, const struct strv *caller_env, struct strv *ret_argv,
+                  struct strv *ret_env);
+void program_kernel(enum cell_language language, const struct strv *caller_env,
+                    struct strv *ret_argv, struct strv *ret_env);
+
+/* Name of the file that holds the code of a one-shot cell, below /run/kernd. */
+const char *program_code_name(enum cell_language language);
+
+#endif
