@@ -121,7 +121,7 @@ static inline bool init_wire_parse_start(const void *body, size_t size,
     for (uint32_t i = 0; i < start.environment_count; i++) {
         at = init_wire_skip(at, end);
     }
-    if (at != end) {
+    if (at != end || strings.argv == NULL || strings.environment == NULL) {
         return false;
     }
     *ret_start = start;

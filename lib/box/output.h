@@ -19,9 +19,9 @@ uint64_t output_take(struct box *box, struct box_io *io, enum output_stream whic
  * One reading that is set aside for the next output_take: before a driver has connected nobody
  * pumps, and a program that says much must not block. At most 1 MiB a stream, then it waits.
  */
-void output_hold(struct box *box, enum output_stream stream);
+void output_hold(struct box *box, enum output_stream which);
 /* May more be set aside? */
-bool output_may_hold(const struct box *box, enum output_stream stream);
+bool output_may_hold(const struct box *box, enum output_stream which);
 
 /* Reads both pipes until they are empty, but at most about max bytes each. */
 void output_drain(struct box *box, struct box_io *io, uint64_t max);
