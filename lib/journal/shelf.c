@@ -38,19 +38,24 @@ void shelf_path(const char *id, char out[static SHELF_PATH_SIZE])
     (void)snprintf(out, SHELF_PATH_SIZE, "%02x/%.64s", shelf_bucket(id), id);
 }
 
+static int make(int directory, const char *path)
+{
+    return openat(directory, path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                  S_IRUSR | S_IWUSR);
+}
+
 int shelf_make(int directory, const char *id)
 {
-    static const int flags = O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
     char path[SHELF_PATH_SIZE];
     char bucket[8];
     int fd;
 
     shelf_path(id, path);
-    fd = openat(directory, path, flags, S_IRUSR | S_IWUSR);
+    fd = make(directory, path);
     if (fd < 0 && errno == ENOENT) {
         (void)snprintf(bucket, sizeof(bucket), "%02x", shelf_bucket(id));
         (void)mkdirat(directory, bucket, S_IRWXU);
-        fd = openat(directory, path, flags, S_IRUSR | S_IWUSR);
+        fd = make(directory, path);
     }
     return fd;
 }
