@@ -13,12 +13,10 @@
 #include <stdint.h>
 
 enum sink_kind {
-    SINK_QUEUED,  /* no data */
     SINK_STARTED, /* the program really started */
     SINK_STDOUT,  /* raw bytes as read from the pipe, within the output cap */
     SINK_STDERR,
     SINK_RESULT,    /* one rich result: an encoded bundle (lib/cell/bundle.h) */
-    SINK_FILE,      /* reserved for a changed file told early */
     SINK_TRUNCATED, /* value: 1 stdout, 2 stderr; sent once per stream */
 };
 

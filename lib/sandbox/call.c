@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
@@ -94,10 +95,13 @@ static void prepare_io(struct call *call)
     call->io = (struct box_io){
         .stdin_data = request->stdin_data,
         .stdin_size = request->stdin_size,
+        .feed = request->interactive ? &call->execution->feed : NULL,
+        .sink = &call->execution->sink.sink,
         .max_output = max_output,
         .capture_stdout = &call->result->stdout_data,
         .capture_stderr = &call->result->stderr_data,
-        .deadline = clock_deadline_after_s(request->limits.timeout_s),
+        .deadline =
+            request->detach ? CLOCK_NEVER : clock_deadline_after_s(request->limits.timeout_s),
         .cancel = &call->execution->cancel,
         .peer_fd = -1,
     };
@@ -124,7 +128,8 @@ static int run_program(struct call *call, enum box_stop *ret_stop, struct err *e
                                               .code = request->code,
                                               .code_size = request->code_size,
                                               .env = &request->env,
-                                              .cwd = request->cwd },
+                                              .cwd = request->cwd,
+                                              .live = request->live_output },
                          &call->io, &call->cells, ret_stop, err);
 }
 
@@ -197,19 +202,34 @@ static void set_cancelled(struct call *call)
     call->result->usage.queue_ms = clock_ms_between(call->execution->queued_ns, call->taken_ns);
 }
 
+static void tell_changes(struct call *call)
+{
+    for (size_t i = 0; i < call->result->change_count; i++) {
+        const struct run_change_row *row = &call->result->changes[i];
+        CLEANUP_FREE char *data = alloc_printf("%c%s", (char)('0' + (int)row->change), row->path);
+
+        events_add(call->execution->tape, EVENT_FILE, row->size, data, strlen(data));
+    }
+}
+
 static int run_in_place(struct call *call, struct err *err)
 {
     enum box_stop stop;
+    bool failed;
 
     if (place_prepare(&call->place, call->request, err) < 0 || launch(call, err) < 0) {
         return -1;
     }
-    if (run_program(call, &stop, err) < 0) {
+    execution_set_box(call->execution, call->box);
+    failed = run_program(call, &stop, err) < 0;
+    execution_set_box(call->execution, NULL);
+    if (failed) {
         drop_box(call);
         return -1;
     }
     finish_box(call, stop);
     place_collect(&call->place, call->request, call->result);
+    tell_changes(call);
     return 0;
 }
 
@@ -273,7 +293,7 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     execution->result.finished_wall_ms = clock_wall_ms();
     settle_session(&call, failure.code != ERR_NONE);
     execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
-    records_put(sandbox, execution);
+    records_put(sandbox, execution, EXECUTION_DONE);
     cell_results_done(&call.cells);
     place_close(&call.place);
     execution_leave_session(execution);

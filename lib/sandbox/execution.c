@@ -12,21 +12,39 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
+#include "lib/base/id.h"
+#include "lib/box/box.h"
+#include "lib/journal/tape.h"
+#include "lib/sandbox/admission.h"
 #include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session.h"
 #include "lib/sandbox/session_table.h"
+
+/* Of one of the two texts of the last event. */
+#define END_TEXT_MAX ((size_t)1 << 30)
 
 struct execution *execution_new(struct sandbox *sandbox, struct run_request *request,
                                 struct err *err)
 {
     struct execution *execution = alloc_zero(1, sizeof(*execution));
 
+    char made[ID_SIZE];
+
     if (cancel_init(&execution->cancel, err) < 0) {
         run_request_free(request);
         free(execution);
         return NULL;
     }
-    (void)id_make("exe", execution->id);
+    execution->feed.fd = -1;
+    if (request->interactive && feed_init(&execution->feed, err) < 0) {
+        cancel_done(&execution->cancel);
+        run_request_free(request);
+        free(execution);
+        return NULL;
+    }
+    (void)snprintf(execution->id, sizeof(execution->id), "%s",
+                   request->id != NULL ? request->id : id_make("exe", made));
     atomic_init(&execution->references, 1);
     (void)pthread_mutex_init(&execution->lock, NULL);
     execution->sandbox = sandbox;
@@ -54,6 +72,10 @@ void execution_unref(struct execution *execution)
     }
     run_request_free(execution->request);
     run_result_done(&execution->result);
+    tape_unref(execution->tape);
+    if (execution->feed.fd >= 0) {
+        feed_done(&execution->feed);
+    }
     cancel_done(&execution->cancel);
     (void)pthread_mutex_destroy(&execution->lock);
     free(execution);
@@ -120,14 +142,34 @@ void execution_set_running(struct execution *execution)
     (void)pthread_mutex_unlock(&execution->lock);
 }
 
+/* The last event, with the texts that are kept. */
+static void write_end(struct execution *execution)
+{
+    CLEANUP_BUF struct buf event_text = BUF_INIT(END_TEXT_MAX);
+    CLEANUP_BUF struct buf document = BUF_INIT(END_TEXT_MAX);
+
+    if (execution->tape == NULL) {
+        return;
+    }
+    events_sink_flush(&execution->sink);
+    if (execution->sandbox->render != NULL) {
+        execution->sandbox->render(execution, &event_text, &document);
+    }
+    events_add_end(execution->tape, execution->failure.code == ERR_NONE ? EVENT_EXIT : EVENT_ERROR,
+                   &event_text, &document);
+    tape_finish(execution->tape);
+}
+
 void execution_finish(struct execution *execution, const struct err *failure)
 {
     struct execution_waiter *waiters;
 
-    (void)pthread_mutex_lock(&execution->lock);
     if (failure != NULL) {
         execution->failure = *failure;
     }
+    write_end(execution);
+
+    (void)pthread_mutex_lock(&execution->lock);
     execution->state = EXECUTION_DONE;
     waiters = execution->waiters;
     execution->waiters = NULL;
@@ -156,7 +198,67 @@ void execution_wait(struct execution *execution, struct execution_waiter *waiter
     }
 }
 
+bool execution_forget(struct execution *execution, struct execution_waiter *waiter)
+{
+    struct execution_waiter **at = &execution->waiters;
+    bool found;
+
+    (void)pthread_mutex_lock(&execution->lock);
+    while (*at != NULL && *at != waiter) {
+        at = &(*at)->next;
+    }
+    found = *at != NULL;
+    if (found) {
+        *at = waiter->next;
+    }
+    (void)pthread_mutex_unlock(&execution->lock);
+    return found;
+}
+
+long execution_position(struct execution *execution)
+{
+    return pool_position(execution->sandbox->pool, &execution->job);
+}
+
+void execution_set_box(struct execution *execution, struct box *box)
+{
+    (void)pthread_mutex_lock(&execution->lock);
+    execution->box = box;
+    (void)pthread_mutex_unlock(&execution->lock);
+}
+
+int execution_signal(struct execution *execution, int signal_number, struct err *err)
+{
+    int result;
+
+    (void)pthread_mutex_lock(&execution->lock);
+    if (execution->box != NULL) {
+        /* Sends some bytes to kernd-init and does not wait: short enough for the lock. */
+        result = box_signal(execution->box, signal_number, false, err);
+    } else if (execution->state == EXECUTION_DONE) {
+        result = err_set(err, ERR_EXECUTION_DONE, 0, "the execution has ended");
+    } else {
+        result = err_set(err, ERR_CONFLICT, 0, "the program has not started yet");
+    }
+    (void)pthread_mutex_unlock(&execution->lock);
+    return result;
+}
+
+int execution_write_stdin(struct execution *execution, const void *data, size_t size, bool end,
+                          struct err *err)
+{
+    if (execution->feed.fd < 0) {
+        (void)err_set(err, ERR_CONFLICT, 0, "the execution was not started as interactive");
+        return err_remedy(err, "start it with \"interactive\": true");
+    }
+    if (execution_state(execution) == EXECUTION_DONE) {
+        return err_set(err, ERR_EXECUTION_DONE, 0, "the execution has ended");
+    }
+    return feed_put(&execution->feed, data, size, end, err);
+}
+
 void execution_cancel(struct execution *execution, enum cancel_reason reason)
 {
     cancel_fire(&execution->cancel, reason);
+    admission_withdraw(execution);
 }

@@ -10,15 +10,17 @@
 
 #include <pthread.h>
 
-#include "lib/base/id.h"
+#include "lib/base/alarm.h"
+#include "lib/base/feed.h"
 #include "lib/base/pool.h"
+#include "lib/sandbox/events.h"
 #include "lib/sandbox/execution.h"
 #include "lib/sandbox/session.h"
 
 struct sandbox;
 
 struct execution {
-    char id[ID_SIZE];
+    char id[SESSION_ID_SIZE];
     char session_id[SESSION_ID_SIZE]; /* "": a one-shot */
     atomic_int references;
     struct run_request *request; /* owned */
@@ -28,8 +30,14 @@ struct execution {
     int64_t queued_ns;
     int64_t queued_wall_ms;
 
+    struct tape *tape; /* what happens is written here; one reference */
+    struct events_sink sink;
+    struct feed feed; /* standard input of an interactive one */
+    struct alarm_entry queue_alarm;
+
     pthread_mutex_t lock;
     enum execution_state state;
+    struct box *box; /* while its program runs */
     struct execution_waiter *waiters;
     struct run_result result; /* valid once done and failure.code is ERR_NONE */
     struct err failure;
@@ -50,6 +58,9 @@ void execution_leave_session(struct execution *execution);
 
 /* QUEUED to RUNNING. */
 void execution_set_running(struct execution *execution);
+
+/* The box whose program takes signals from now on; NULL before it ends. */
+void execution_set_box(struct execution *execution, struct box *box);
 
 /*
  * The end: failure NULL and execution->result filled, or why there is no result. Calls the waiters

@@ -40,6 +40,10 @@ void executions_view_done(struct execution_view *view);
 int executions_get(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                    bool document, struct execution_view *ret_view, struct err *err);
 
+/* Is there such an execution, and may the actor see it? 0, or -1 EXECUTION_NOT_FOUND. */
+int executions_check(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                     struct err *err);
+
 struct executions_filter {
     size_t limit;           /* 1-1000 */
     const char *cursor;     /* NULL: from the start */

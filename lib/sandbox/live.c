@@ -7,8 +7,10 @@
  */
 #include "lib/sandbox/live.h"
 
+#include <stdlib.h>
 #include <time.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/execution_internal.h"
@@ -72,24 +74,47 @@ struct execution *live_find(struct live *live, const char *id)
     return execution;
 }
 
-void live_cancel_all(struct live *live, enum cancel_reason reason)
+/* References of all, or of those in one session; cancelling may take them out of the list. */
+static struct execution **collect(struct live *live, const char *session_id, size_t *ret_count)
 {
+    struct execution **found = NULL;
+    size_t count = 0;
+
     (void)pthread_mutex_lock(&live->lock);
     for (struct execution *e = live->first; e != NULL; e = e->next) {
-        execution_cancel(e, reason);
+        if (session_id == NULL || text_equal(execution_session_id(e), session_id)) {
+            found = alloc_resize(found, count + 1, sizeof(*found));
+            found[count++] = execution_ref(e);
+        }
     }
     (void)pthread_mutex_unlock(&live->lock);
+    *ret_count = count;
+    return found;
+}
+
+static void cancel_found(struct execution **found, size_t count, enum cancel_reason reason)
+{
+    for (size_t i = 0; i < count; i++) {
+        execution_cancel(found[i], reason);
+        execution_unref(found[i]);
+    }
+    free(found);
+}
+
+void live_cancel_all(struct live *live, enum cancel_reason reason)
+{
+    size_t count;
+    struct execution **found = collect(live, NULL, &count);
+
+    cancel_found(found, count, reason);
 }
 
 void live_cancel_session(struct live *live, const char *session_id)
 {
-    (void)pthread_mutex_lock(&live->lock);
-    for (struct execution *e = live->first; e != NULL; e = e->next) {
-        if (text_equal(execution_session_id(e), session_id)) {
-            execution_cancel(e, CANCEL_SESSION_GONE);
-        }
-    }
-    (void)pthread_mutex_unlock(&live->lock);
+    size_t count;
+    struct execution **found = collect(live, session_id, &count);
+
+    cancel_found(found, count, CANCEL_SESSION_GONE);
 }
 
 bool live_wait_empty(struct live *live, int64_t deadline)

@@ -12,6 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "lib/journal/journal.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/store/rows_execution.h"
@@ -24,6 +25,11 @@ static const char *const state_texts[] = {
     [EXECUTION_RUNNING] = "running",
     [EXECUTION_DONE] = "done",
 };
+
+const char *records_state_text(enum execution_state state)
+{
+    return state_texts[state];
+}
 
 static void fill_outcome(const struct execution *execution, struct rows_execution *row)
 {
@@ -40,10 +46,10 @@ static void fill_outcome(const struct execution *execution, struct rows_executio
     (void)snprintf(row->fault, sizeof(row->fault), "%s", fault == NULL ? "" : fault);
 }
 
-void records_put(struct sandbox *sandbox, struct execution *execution)
+static void put(struct sandbox *sandbox, const struct execution *execution,
+                enum execution_state state)
 {
     const struct run_request *request = execution->request;
-    enum execution_state state = execution_state(execution);
     struct rows_execution row = { .caller = request->caller,
                                   .created_ms = execution->queued_wall_ms,
                                   .code_size = request->code_size };
@@ -61,6 +67,15 @@ void records_put(struct sandbox *sandbox, struct execution *execution)
     rows_execution_put_soon(sandbox->store, &row);
 }
 
+void records_put(struct sandbox *sandbox, struct execution *execution, enum execution_state state)
+{
+    (void)pthread_mutex_lock(&execution->lock);
+    if (state == execution->state) {
+        put(sandbox, execution, state);
+    }
+    (void)pthread_mutex_unlock(&execution->lock);
+}
+
 void records_lose(struct sandbox *sandbox)
 {
     size_t count;
@@ -70,8 +85,10 @@ void records_lose(struct sandbox *sandbox)
 
 void records_expire(struct sandbox *sandbox)
 {
+    struct journal_usage usage;
     size_t count;
 
+    journal_expire(sandbox->journal, clock_wall_ms(), &usage);
     do {
         if (rows_execution_expire(sandbox->store, clock_wall_ms() - KEEP_MS, KEEP_ROWS, &count,
                                   NULL) < 0) {

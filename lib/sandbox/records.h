@@ -5,11 +5,18 @@
 #ifndef KERND_SANDBOX_RECORDS_H
 #define KERND_SANDBOX_RECORDS_H
 
-struct execution;
+#include "lib/sandbox/execution.h"
+
 struct sandbox;
 
-/* Writes the execution's state, soon; costs its caller some microseconds. */
-void records_put(struct sandbox *sandbox, struct execution *execution);
+/* "queued", "running", "done". */
+const char *records_state_text(enum execution_state state);
+
+/*
+ * Writes the execution's row, soon, if it still is in that state: a slower thread's older news
+ * never overwrites a newer row. Costs its caller some microseconds.
+ */
+void records_put(struct sandbox *sandbox, struct execution *execution, enum execution_state state);
 
 /* At start: what a killed server left running is lost. */
 void records_lose(struct sandbox *sandbox);

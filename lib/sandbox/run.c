@@ -103,26 +103,45 @@ struct run_request *run_request_new(void)
     return request;
 }
 
-void run_request_free(struct run_request *request)
+static void free_files(struct run_file *files, size_t count)
 {
-    if (request == NULL) {
-        return;
+    for (size_t i = 0; i < count; i++) {
+        free(files[i].path);
+        free(files[i].data);
     }
+    free(files);
+}
+
+static void free_secrets(struct run_file *secrets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        explicit_bzero(secrets[i].data, secrets[i].size);
+    }
+    free_files(secrets, count);
+}
+
+void run_request_done(struct run_request *request)
+{
     strv_done(&request->command);
     strv_done(&request->env);
     strv_done(&request->fetch);
-    for (size_t i = 0; i < request->file_count; i++) {
-        free(request->files[i].path);
-        free(request->files[i].data);
-    }
-    free(request->files);
+    free_files(request->files, request->file_count);
+    free_secrets(request->secrets, request->secret_count);
     run_mounts_free(request->mounts, request->mount_count);
     free(request->code);
     free(request->stdin_data);
     free(request->cwd);
+    free(request->workspace);
     free(request->id);
     session_release(request->session, true);
-    free(request);
+}
+
+void run_request_free(struct run_request *request)
+{
+    if (request != NULL) {
+        run_request_done(request);
+        free(request);
+    }
 }
 
 void run_result_init(struct run_result *result)

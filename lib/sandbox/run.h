@@ -50,11 +50,16 @@ struct run_request {
     struct run_file *files;
     size_t file_count;
     struct strv fetch; /* paths to return after */
+    struct run_file *secrets; /* by name: files of this box alone, told nowhere */
+    size_t secret_count;
+    char *workspace; /* of a one-shot: host directory of the caller, NULL: a fresh one */
     struct run_mount *mounts;
     size_t mount_count;
     struct limits limits;
+    bool require_limits; /* refuse rather than run with a cap that is not in force */
     bool network;
     bool track_files;
+    bool deps_readonly;     /* what setup installed can't be changed */
     bool stdout_base64;     /* presentation only: carried for the reply */
     char *id;               /* the caller's own execution id, NULL: one is made */
     char fingerprint[65];   /* hash of the body, to know the same request again; "": none */
@@ -74,6 +79,8 @@ void run_mounts_free(struct run_mount *mounts, size_t count);
 
 struct run_request *run_request_new(void); /* zeroed, track_files true */
 void run_request_free(struct run_request *request);
+/* Frees what is in one that is part of something else. */
+void run_request_done(struct run_request *request);
 
 enum run_fault {
     RUN_FAULT_NONE,

@@ -13,11 +13,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "lib/base/alarm.h"
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "lib/base/fd.h"
+#include "lib/journal/journal.h"
+#include "lib/sandbox/admission.h"
 #include "lib/sandbox/call.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/janitor.h"
@@ -37,6 +40,8 @@
 #define FREE_SPACE_FLOOR (UINT64_C(64) << 20)
 /* After a cancel every box is gone within the stop ladder; this is its outer bound. */
 #define LADDER_S 20
+/* Detached programs run until their session ends, each on a thread of its own. */
+#define BACKGROUND_MAX 16
 
 /*
  * A run thread mostly waits for its box, so there are more of them than cores; each may stand for a
@@ -86,11 +91,18 @@ static void make_host_rules(struct sandbox *sandbox, const struct sandbox_config
 /* The state directory: its lock and database first, then what lies around the rows. */
 static int open_state(struct sandbox *sandbox, const struct sandbox_config *config, struct err *err)
 {
+    CLEANUP_FREE char *journal_directory = NULL;
+
     if (store_open(config->state_dir, &sandbox->store, err) < 0) {
         return -1;
     }
     sandbox->workspaces_path = alloc_printf("%s/workspaces", config->state_dir);
     if (workspace_open_parent(sandbox->workspaces_path, &sandbox->workspaces, err) < 0) {
+        return -1;
+    }
+    journal_directory = alloc_printf("%s/journal", config->state_dir);
+    if (journal_open(&(struct journal_config){ .directory = journal_directory }, &sandbox->journal,
+                     err) < 0) {
         return -1;
     }
     make_host_rules(sandbox, config);
@@ -105,6 +117,7 @@ static int open_state(struct sandbox *sandbox, const struct sandbox_config *conf
 static void init(struct sandbox *sandbox, const struct sandbox_config *config)
 {
     sandbox->workspaces = -1;
+    sandbox->render = config->render;
     (void)pthread_mutex_init(&sandbox->lock, NULL);
     live_init(&sandbox->live);
     limits_maxima(&sandbox->maxima);
@@ -126,6 +139,8 @@ int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandb
     init(sandbox, config);
     if (open_state(sandbox, config, err) < 0 || boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
         (sandbox->pool = pool_new("run", threads, queue_max, err)) == NULL ||
+        (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
+        (sandbox->alarm = alarm_new(err)) == NULL ||
         (sandbox->janitor = janitor_new(sandbox, err)) == NULL) {
         sandbox_close(sandbox);
         return -1;
@@ -140,11 +155,14 @@ void sandbox_close(struct sandbox *sandbox)
         return;
     }
     janitor_free(sandbox->janitor);
+    alarm_free(sandbox->alarm);
+    pool_free(sandbox->background);
     pool_free(sandbox->pool);
     boxes_close(sandbox->boxes);
     if (sandbox->sessions.store != NULL) {
         session_table_done(&sandbox->sessions);
     }
+    journal_close(sandbox->journal);
     store_close(sandbox->store);
     fd_close(sandbox->workspaces);
     free(sandbox->workspaces_path);
@@ -162,6 +180,7 @@ void sandbox_drain(struct sandbox *sandbox, int64_t deadline)
     sandbox->closing = true;
     (void)pthread_mutex_unlock(&sandbox->lock);
     pool_close(sandbox->pool);
+    pool_close(sandbox->background);
     (void)live_wait_empty(&sandbox->live, deadline);
     live_cancel_all(&sandbox->live, CANCEL_SHUTDOWN);
     (void)live_wait_empty(&sandbox->live, clock_deadline_after_s(LADDER_S));
@@ -265,52 +284,13 @@ const char *sandbox_language_version(struct sandbox *sandbox, enum run_language 
     return version[0] == '\0' ? NULL : version;
 }
 
-static void job_run(struct pool_job *job)
-{
-    struct execution *execution = CONTAINER_OF(job, struct execution, job);
-
-    call_run(execution->sandbox, execution);
-    live_remove(&execution->sandbox->live, execution);
-}
-
-static void job_drop(struct pool_job *job)
-{
-    struct execution *execution = CONTAINER_OF(job, struct execution, job);
-    struct err failure = ERR_INIT;
-
-    (void)err_set(&failure, ERR_SHUTTING_DOWN, 0, "the server shut down before this was started");
-    execution_leave_session(execution);
-    execution_finish(execution, &failure);
-    records_put(execution->sandbox, execution);
-    live_remove(&execution->sandbox->live, execution);
-}
-
 struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
                                  struct err *err)
 {
-    struct execution *execution;
-
     if (limits_check(&request->limits, &sandbox->maxima, err) < 0 ||
         place_check(request, err) < 0 || check_space(sandbox, err) < 0) {
         run_request_free(request);
         return NULL;
     }
-    execution = execution_new(sandbox, request, err);
-    if (execution == NULL) {
-        return NULL;
-    }
-    execution->job.run = job_run;
-    execution->job.drop = job_drop;
-    execution->job.caller = request->caller;
-    live_add(&sandbox->live, execution);
-    execution_enter_session(execution);
-    records_put(sandbox, execution);
-    if (pool_submit(sandbox->pool, &execution->job, err) < 0) {
-        execution_leave_session(execution);
-        live_remove(&sandbox->live, execution);
-        execution_unref(execution);
-        return NULL;
-    }
-    (void)atomic_fetch_add(&sandbox->executions_total, 1);
-    return execution;
+    return admission_submit(sandbox, request, err);
 }

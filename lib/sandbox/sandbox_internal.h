@@ -28,6 +28,10 @@ struct sandbox {
     struct boxes *boxes;
     struct pool *pool; /* the run lane */
     struct store *store;
+    struct journal *journal;
+    struct alarm *alarm;     /* deadlines of the queue */
+    struct pool *background; /* the lane of detached executions */
+    sandbox_render *render;
     struct session_table sessions;
     struct hostdir_rules host_rules;
     char *home;            /* resolved, behind host_rules */

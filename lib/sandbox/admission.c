@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * admission: queueing, the queue's deadline, and executions with ids of their callers.
+ * Owns: nothing that lasts.
+ * Threads: any but the event one; jobs end on run threads, or on the alarm's.
+ * May include: all of lib.
+ */
+#include "lib/sandbox/admission.h"
+
+#include <stdio.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/container.h"
+#include "lib/base/text.h"
+#include "lib/journal/journal.h"
+#include "lib/sandbox/call.h"
+#include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/executions.h"
+#include "lib/sandbox/live.h"
+#include "lib/sandbox/records.h"
+#include "lib/sandbox/sandbox_internal.h"
+
+/* The end of one that never ran. */
+static void end_unrun(struct execution *execution, const struct err *failure)
+{
+    execution->result.finished_wall_ms = clock_wall_ms();
+    execution_leave_session(execution);
+    execution_finish(execution, failure);
+    records_put(execution->sandbox, execution, EXECUTION_DONE);
+    live_remove(&execution->sandbox->live, execution);
+}
+
+static void job_run(struct pool_job *job)
+{
+    struct execution *execution = CONTAINER_OF(job, struct execution, job);
+    struct sandbox *sandbox = execution->sandbox;
+
+    if (execution->request->queue_timeout_s > 0) {
+        (void)alarm_clear(sandbox->alarm, &execution->queue_alarm);
+    }
+    call_run(sandbox, execution);
+    live_remove(&sandbox->live, execution);
+}
+
+static void job_drop(struct pool_job *job)
+{
+    struct execution *execution = CONTAINER_OF(job, struct execution, job);
+    struct err failure = ERR_INIT;
+
+    if (execution->request->queue_timeout_s > 0) {
+        (void)alarm_clear(execution->sandbox->alarm, &execution->queue_alarm);
+    }
+    (void)err_set(&failure, ERR_SHUTTING_DOWN, 0, "the server shut down before this was started");
+    end_unrun(execution, &failure);
+}
+
+/* On the alarm's thread. Withdrawing decides: a job that a run thread has taken runs. */
+static void queue_timed_out(struct alarm_entry *entry)
+{
+    struct execution *execution = CONTAINER_OF(entry, struct execution, queue_alarm);
+    struct err failure = ERR_INIT;
+
+    if (pool_withdraw(execution->sandbox->pool, &execution->job)) {
+        (void)err_set(&failure, ERR_QUEUE_TIMEOUT, 0,
+                      "it was not started within queueTimeoutS of %g",
+                      execution->request->queue_timeout_s);
+        end_unrun(execution, &failure);
+    }
+}
+
+void admission_withdraw(struct execution *execution)
+{
+    struct run_result *result = &execution->result;
+
+    if (execution->request->queue_timeout_s > 0) {
+        (void)alarm_clear(execution->sandbox->alarm, &execution->queue_alarm);
+    }
+    if (pool_withdraw(execution->sandbox->pool, &execution->job)) {
+        result->fault = RUN_FAULT_CANCELLED;
+        (void)snprintf(result->fault_message, sizeof(result->fault_message),
+                       "cancelled before it started: %s",
+                       cancel_reason_text(cancel_get(&execution->cancel)));
+        end_unrun(execution, NULL);
+    }
+}
+
+static int open_log(struct sandbox *sandbox, struct execution *execution, struct err *err)
+{
+    execution->tape = journal_start(sandbox->journal, execution->id, err);
+    if (execution->tape == NULL) {
+        return -1;
+    }
+    events_sink_init(&execution->sink, execution->tape);
+    return 0;
+}
+
+static int enqueue(struct sandbox *sandbox, struct execution *execution, struct err *err)
+{
+    const struct run_request *request = execution->request;
+    const double queue_timeout_s = request->queue_timeout_s;
+    struct pool *lane = request->detach ? sandbox->background : sandbox->pool;
+    struct pool_stats stats;
+
+    pool_stats(lane, &stats);
+    events_add(execution->tape, EVENT_QUEUED, stats.queued, NULL, 0);
+    if (queue_timeout_s > 0) {
+        execution->queue_alarm.ring = queue_timed_out;
+        alarm_set(sandbox->alarm, &execution->queue_alarm, clock_deadline_after_s(queue_timeout_s));
+    }
+    if (pool_submit(lane, &execution->job, err) < 0) {
+        if (queue_timeout_s > 0) {
+            (void)alarm_clear(sandbox->alarm, &execution->queue_alarm);
+        }
+        return -1;
+    }
+    return 0;
+}
+
+/* Undoes what was begun for one that the queue would not take. */
+static void refuse(struct sandbox *sandbox, struct execution *execution)
+{
+    execution_leave_session(execution);
+    if (execution->tape != NULL) {
+        tape_finish(execution->tape);
+        journal_remove(sandbox->journal, execution->id);
+    }
+    live_remove(&sandbox->live, execution);
+    execution_unref(execution);
+}
+
+/* The execution of that id that is under way or ended: the same request follows it. */
+static struct execution *find_same(struct sandbox *sandbox, struct run_request *request,
+                                   struct err *err)
+{
+    struct execution *execution = live_find(&sandbox->live, request->id);
+    bool same = execution != NULL && execution->request->caller == request->caller &&
+                request->fingerprint[0] != '\0' &&
+                text_equal(execution->request->fingerprint, request->fingerprint);
+
+    if (execution != NULL && !same) {
+        execution_unref(execution);
+        execution = NULL;
+    }
+    if (!same) {
+        (void)err_set(err, ERR_EXECUTION_EXISTS, 0, "there is an execution %s already",
+                      request->id);
+        (void)err_remedy(err, "choose another id, or read the old one at /v1/executions/%s",
+                         request->id);
+    }
+    run_request_free(request);
+    return execution;
+}
+
+static bool is_taken(struct sandbox *sandbox, const struct run_request *request)
+{
+    const struct session_actor everybody = { .all = true };
+
+    return request->id != NULL && executions_check(sandbox, &everybody, request->id, NULL) == 0;
+}
+
+struct execution *admission_submit(struct sandbox *sandbox, struct run_request *request,
+                                   struct err *err)
+{
+    struct execution *execution;
+
+    if (is_taken(sandbox, request)) {
+        return find_same(sandbox, request, err);
+    }
+    execution = execution_new(sandbox, request, err);
+    if (execution == NULL) {
+        return NULL;
+    }
+    execution->job.run = job_run;
+    execution->job.drop = job_drop;
+    execution->job.caller = request->caller;
+    live_add(&sandbox->live, execution);
+    execution_enter_session(execution);
+    if (open_log(sandbox, execution, err) < 0) {
+        refuse(sandbox, execution);
+        return NULL;
+    }
+    if (enqueue(sandbox, execution, err) < 0) {
+        refuse(sandbox, execution);
+        return NULL;
+    }
+    records_put(sandbox, execution, EXECUTION_QUEUED);
+    (void)atomic_fetch_add(&sandbox->executions_total, 1);
+    return execution;
+}
