@@ -18,6 +18,8 @@
 #include "server/exchange.h"
 #include "server/reply.h"
 
+#define HURRY_S 0.3
+
 static void read_local_address(struct connection *connection)
 {
     union {
@@ -132,6 +134,22 @@ void connection_progress(struct connection *connection, uint64_t bytes, double b
     }
 }
 
+/* A request that is not complete by the time the daemon stops has not begun; no need to wait for
+ * it. */
+static void hurry(struct connection *connection)
+{
+    int64_t soon = clock_deadline_after_s(HURRY_S);
+    int64_t deadline = atomic_load(&connection->deadline);
+
+    if (connection->exchange != NULL &&
+        atomic_load(&connection->exchange->input) == EXCHANGE_INPUT_CLOSED) {
+        return;
+    }
+    if (deadline != CLOCK_NEVER && deadline > soon) {
+        atomic_store(&connection->deadline, soon);
+    }
+}
+
 /* Under edge's lock, so that the socket is still the connection's. */
 static void expire(struct connection *connection)
 {
@@ -148,6 +166,9 @@ void connection_tick(struct edge *edge)
 {
     (void)pthread_mutex_lock(&edge->lock);
     for (struct connection *at = edge->connections; at != NULL; at = at->next) {
+        if (atomic_load(&edge->draining)) {
+            hurry(at);
+        }
         if (clock_passed(atomic_load(&at->deadline))) {
             expire(at);
         }

@@ -101,6 +101,16 @@ void exchange_suspend(struct exchange *exchange, bool watched)
     (void)pthread_mutex_unlock(&exchange->lock);
 }
 
+bool exchange_is_suspended(struct exchange *exchange)
+{
+    bool suspended;
+
+    (void)pthread_mutex_lock(&exchange->lock);
+    suspended = exchange->suspended;
+    (void)pthread_mutex_unlock(&exchange->lock);
+    return suspended;
+}
+
 void exchange_resume(struct exchange *exchange)
 {
     struct edge *edge = exchange->edge;

@@ -97,6 +97,7 @@ void exchange_set_phase(struct exchange *exchange, enum exchange_phase phase);
  */
 void exchange_suspend(struct exchange *exchange, bool watched);
 void exchange_resume(struct exchange *exchange);
+bool exchange_is_suspended(struct exchange *exchange);
 
 /*
  * Suspends, and has run called with exchange->job on the quick lane, or drop when that is full or

@@ -131,8 +131,7 @@ static enum MHD_Result on_access(void *context, struct MHD_Connection *mhd, cons
         break;
     case EXCHANGE_BODY:
     case EXCHANGE_REFUSED:
-        result = *size > 0 ? intake_data(exchange, data, *size) : intake_end(exchange);
-        *size = 0;
+        result = *size > 0 ? intake_data(exchange, data, size) : intake_end(exchange);
         break;
     case EXCHANGE_READY:
         result = reply_queue(exchange);

@@ -212,14 +212,8 @@ static int drop_data(struct exchange *exchange, size_t size)
     return -1;
 }
 
-int intake_data(struct exchange *exchange, const char *data, size_t size)
+static void keep_data(struct exchange *exchange, const char *data, size_t size)
 {
-    if (atomic_load(&exchange->input) == EXCHANGE_INPUT_EXPIRED) {
-        return -1;
-    }
-    if (exchange_phase(exchange) == EXCHANGE_REFUSED) {
-        return drop_data(exchange, size);
-    }
     if (atomic_load(&exchange->connection->deadline) == CLOCK_NEVER) {
         connection_expect(exchange->connection,
                           exchange->edge->request_timeout_s); /* back from the spool */
@@ -228,6 +222,27 @@ int intake_data(struct exchange *exchange, const char *data, size_t size)
     if (exchange->spool_failed || body_take(exchange, data, size, &exchange->refusal) < 0) {
         refuse_body(exchange);
     }
+}
+
+int intake_data(struct exchange *exchange, const char *data, size_t *size)
+{
+    size_t taken = *size;
+
+    if (atomic_load(&exchange->input) == EXCHANGE_INPUT_EXPIRED) {
+        return -1;
+    }
+    /*
+     * When several chunks came at once libmicrohttpd offers the next one although the connection
+     * was suspended for the last. What is not taken now is offered again after the resume.
+     */
+    if (exchange_is_suspended(exchange)) {
+        return 0;
+    }
+    *size = 0;
+    if (exchange_phase(exchange) == EXCHANGE_REFUSED) {
+        return drop_data(exchange, taken);
+    }
+    keep_data(exchange, data, taken);
     return 0;
 }
 

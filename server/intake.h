@@ -15,7 +15,7 @@ struct exchange;
  * queued) and -1 to have the connection closed.
  */
 int intake_head(struct exchange *exchange, const char *method, const char *version);
-int intake_data(struct exchange *exchange, const char *data, size_t size);
+int intake_data(struct exchange *exchange, const char *data, size_t *size); /* 0 once taken */
 int intake_end(struct exchange *exchange);
 
 #endif

@@ -183,6 +183,10 @@ void reply_expired(struct exchange *exchange)
         cut(exchange, &exchange->refusal);
         return;
     }
-    (void)err_set(&late, ERR_REQUEST_TIMEOUT, 0, "the request's body did not arrive in time");
+    if (atomic_load(&exchange->edge->draining)) {
+        (void)err_set(&late, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
+    } else {
+        (void)err_set(&late, ERR_REQUEST_TIMEOUT, 0, "the request's body did not arrive in time");
+    }
     cut(exchange, &late);
 }

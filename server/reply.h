@@ -34,8 +34,9 @@ void reply_bare(int fd, const struct api_reply *reply, const char *request_id);
 void reply_bare_problem(int fd, const struct err *err);
 
 /*
- * reply_bare for an exchange whose body did not come in time: its refusal, or REQUEST_TIMEOUT. The
- * caller holds edge.lock and has claimed the answer. Main thread.
+ * reply_bare for an exchange whose body did not come in time: its refusal,
+ * REQUEST_TIMEOUT or SHUTTING_DOWN. The caller holds edge.lock and has claimed the answer. Main
+ * thread.
  */
 void reply_expired(struct exchange *exchange);
 

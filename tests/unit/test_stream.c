@@ -13,16 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/base/buf.h"
 #include "lib/base/container.h"
-#include "server/connection.h"
 #include "server/exchange.h"
 #include "server/hangup.h"
-#include "server/reply.h"
+#include "tests/unit/edgekit.h"
 
 #define REQUEST "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #define PIECES 200
@@ -41,8 +39,6 @@ struct feed {
 };
 
 static struct feed feed;
-static struct edge edge;
-static struct MHD_Daemon *server;
 static int client;
 
 static struct feed *feed_of(struct api_stream *stream)
@@ -134,133 +130,32 @@ static void wait_for_free(void)
 
 /* ---- a server that answers everything with the stream ---- */
 
-static void on_connection(void *context, struct MHD_Connection *mhd, void **slot,
-                          enum MHD_ConnectionNotificationCode code)
+static void handle(struct api_call *call)
 {
-    (void)context;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *slot = connection_new(
-            &edge, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
-    } else {
-        connection_free(&edge, *slot);
-    }
+    call->reply.status = 200;
+    call->reply.stream = &feed.stream;
+    api_call_finish(call);
 }
 
-static void *on_target(void *context, const char *target, struct MHD_Connection *mhd)
-{
-    struct connection *connection =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-    struct exchange *exchange = exchange_new(&edge, connection, mhd, target);
-
-    (void)context;
-    connection_set_exchange(&edge, connection, exchange);
-    return exchange;
-}
-
-static enum MHD_Result on_access(void *context, struct MHD_Connection *mhd, const char *url,
-                                 const char *method, const char *version, const char *data,
-                                 size_t *size, void **slot)
-{
-    struct exchange *exchange = *slot;
-
-    (void)context;
-    (void)mhd;
-    (void)url;
-    (void)method;
-    (void)version;
-    (void)data;
-    (void)size;
-    if (exchange_phase(exchange) == EXCHANGE_HEAD) {
-        exchange_set_phase(exchange, EXCHANGE_BODY);
-        return MHD_YES;
-    }
-    exchange->call.reply.status = 200;
-    exchange->call.reply.stream = &feed.stream;
-    return reply_queue(exchange) == 0 ? MHD_YES : MHD_NO;
-}
-
-static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
-                         enum MHD_RequestTerminationCode code)
-{
-    struct exchange *exchange = *slot;
-
-    (void)context;
-    (void)mhd;
-    (void)code;
-    connection_set_exchange(&edge, exchange->connection, NULL);
-    exchange_unref(exchange);
-}
-
-static void hold(void *target)
-{
-    (void)exchange_ref(target);
-}
-
-static void gone(void *target)
-{
-    exchange_cancel(target, CANCEL_CLIENT_GONE);
-    exchange_unref(target);
-}
-
-static const struct hangup_calls calls = { .hold = hold, .gone = gone };
+static const struct api_route route = { .pattern = "/", .handler = handle, .body = API_BODY_NONE };
 
 static int setup(void **state)
 {
-    int pair[2];
-
     (void)state;
     feed = (struct feed){ .stream = { feed_read, feed_arm, feed_free },
                           .lock = PTHREAD_MUTEX_INITIALIZER,
                           .changed = PTHREAD_COND_INITIALIZER,
                           .bytes = BUF_INIT(1 << 20) };
-    memset(&edge, 0, sizeof(edge));
-    (void)pthread_mutex_init(&edge.lock, NULL);
-    edge.hangup = hangup_new(4, &calls, NULL);
-    edge.request_timeout_s = 60;
-    server = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                                  MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC,
-                              0, NULL, NULL, on_access, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-                              on_connection, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
-                              MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
-    if (server == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        return -1;
-    }
-    client = pair[0];
-    if (MHD_add_connection(server, pair[1], &(struct sockaddr){ .sa_family = AF_UNIX },
-                           sizeof(sa_family_t)) != MHD_YES) {
-        return -1;
-    }
-    return write(client, REQUEST, strlen(REQUEST)) == (ssize_t)strlen(REQUEST) ? 0 : -1;
+    client = edgekit_start(&route, NULL);
+    return client >= 0 ? edgekit_send(REQUEST, strlen(REQUEST)) : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    assert_int_equal(atomic_load(&edge.suspended), 0);
-    MHD_stop_daemon(server);
-    (void)close(client);
-    hangup_free(edge.hangup);
+    edgekit_stop();
     buf_done(&feed.bytes);
-    (void)pthread_mutex_destroy(&edge.lock);
-    assert_int_equal(atomic_load(&edge.exchanges), 1); /* nobody counts them down here */
     return 0;
-}
-
-/* Everything until this text has come, or the connection ends; the caller frees. */
-static char *receive_until(const char *end)
-{
-    struct buf all = BUF_INIT(1 << 20);
-    char piece[4096];
-    ssize_t size;
-
-    while (all.size == 0 || strstr(all.data, end) == NULL) {
-        size = read(client, piece, sizeof(piece));
-        if (size <= 0) {
-            break;
-        }
-        (void)buf_append(&all, piece, (size_t)size);
-    }
-    return buf_take(&all, NULL);
 }
 
 static void test_all_bytes_arrive(void **state)
@@ -272,7 +167,7 @@ static void test_all_bytes_arrive(void **state)
         feed_put("x", 0);
     }
     feed_put("the end", -1);
-    text = receive_until("0\r\n\r\n");
+    text = edgekit_receive("0\r\n\r\n");
     assert_non_null(strstr(text, "the end\r\n0\r\n\r\n"));
     assert_non_null(strstr(text, "Transfer-Encoding: chunked"));
     free(text);
@@ -287,12 +182,12 @@ static void test_woken_from_sleep(void **state)
     for (unsigned i = 1; i <= PIECES; i++) {
         wait_for_arms(i); /* asleep, or just about to be */
         feed_put("tick;", 0);
-        text = receive_until("tick;");
+        text = edgekit_receive("tick;");
         assert_non_null(strstr(text, "tick;"));
         free(text);
     }
     feed_put("", -1);
-    text = receive_until("0\r\n\r\n");
+    text = edgekit_receive("0\r\n\r\n");
     assert_non_null(strstr(text, "0\r\n\r\n"));
     free(text);
     wait_for_free();
@@ -304,7 +199,7 @@ static void test_a_broken_end_is_seen(void **state)
 
     (void)state;
     feed_put("half", -2);
-    text = receive_until("0\r\n\r\n");
+    text = edgekit_receive("0\r\n\r\n");
     assert_non_null(strstr(text, "half"));
     assert_null(strstr(text, "0\r\n\r\n"));
     free(text);
@@ -313,13 +208,13 @@ static void test_a_broken_end_is_seen(void **state)
 
 static void test_the_client_leaves_a_quiet_stream(void **state)
 {
-    struct pollfd item = { .fd = hangup_fd(edge.hangup), .events = POLLIN };
+    struct pollfd item = { .fd = hangup_fd(edgekit_edge.hangup), .events = POLLIN };
 
     (void)state;
     wait_for_arms(1);
     assert_int_equal(shutdown(client, SHUT_RDWR), 0);
     assert_int_equal(poll(&item, 1, 10000), 1);
-    hangup_dispatch(edge.hangup);
+    hangup_dispatch(edgekit_edge.hangup);
     wait_for_free();
 }
 
@@ -333,7 +228,7 @@ static void test_the_daemon_stops_a_quiet_stream(void **state)
 {
     (void)state;
     wait_for_arms(1);
-    connection_each(&edge, cancel, NULL);
+    connection_each(&edgekit_edge, cancel, NULL);
     wait_for_free();
     feed_put("too late", 0); /* wakes nobody */
 }
