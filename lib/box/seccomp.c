@@ -53,15 +53,16 @@ static int add(scmp_filter_ctx filter, const struct seccomp_table_row *row, int 
                                   conditions);
 }
 
-/* One comparison an argument is all libseccomp has, so a range is its values or an open end. */
+/* One comparison an argument is all libseccomp has, so a range is its values or has an
+ * open end. */
 static int add_range(scmp_filter_ctx filter, const struct seccomp_table_row *row, int number)
 {
     struct scmp_arg_cmp condition = { .arg = row->argument, .op = SCMP_CMP_EQ };
     int failed = 0;
 
-    if (row->last == UINT64_MAX) {
-        condition.op = SCMP_CMP_GE;
-        condition.datum_a = row->first;
+    if (row->last == UINT64_MAX || row->first == 0) {
+        condition.op = row->first == 0 ? SCMP_CMP_LE : SCMP_CMP_GE;
+        condition.datum_a = row->first == 0 ? row->last : row->first;
         return add(filter, row, number, condition);
     }
     for (uint64_t value = row->first; failed == 0 && value <= row->last; value++) {

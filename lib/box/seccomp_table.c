@@ -17,6 +17,8 @@
 #define CLONE_NEWTIME 0x00000080
 #endif
 
+#define SHMGET_MAX (64 * 1024)
+
 #define REFUSE(call, number)                                             \
     {                                                                    \
         .name = (call), .action = SECCOMP_TABLE_ERROR, .error = (number) \
@@ -115,7 +117,7 @@ static const char *const allowed[] = {
     "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "shutdown", "setsockopt",
     "getsockopt",
     /* System V and POSIX message queues, semaphores, shared memory */
-    "shmget", "shmat", "shmdt", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget",
+    "shmat", "shmdt", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget",
     "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive",
     "mq_notify", "mq_getsetattr",
     /* a program may confine itself further */
@@ -191,6 +193,9 @@ static const struct seccomp_table_row list[] = {
     KILL("reboot"),
     KILL("swapon"),
     KILL("swapoff"),
+    /* Such segments live on, unseen, when nobody has them attached: a little, no more. */
+    ALLOW_RANGE("shmget", 1, 0, SHMGET_MAX, "up to 64 KiB"),
+    REFUSE_RANGE("shmget", ENOSPC, 1, SHMGET_MAX + 1, UINT64_MAX, "larger"),
     /* socket(2) and socketpair(2) by family */
     ALLOW_RANGE("socket", 0, AF_UNIX, AF_INET, "AF_UNIX, AF_INET"),
     ALLOW_RANGE("socket", 0, AF_INET6, AF_INET6, "AF_INET6"),

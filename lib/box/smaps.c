@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -37,6 +35,13 @@ static void close_mapping(struct smaps *smaps)
     smaps->swap = 0;
 }
 
+/* Shared anonymous memory, or a memory file that nobody has open any more. */
+static bool is_uncounted_shared(const struct smaps *smaps, uint64_t device, uint64_t inode)
+{
+    return smaps->files->device != 0 && device == smaps->files->device &&
+           !memfiles_has(smaps->files, inode);
+}
+
 /* "start-end perms offset major:minor inode path" opens a mapping. False: not such a line. */
 static bool open_mapping(struct smaps *smaps, const char *line)
 {
@@ -50,10 +55,10 @@ static bool open_mapping(struct smaps *smaps, const char *line)
         return false;
     }
     close_mapping(smaps);
-    smaps->kind = inode == 0 || (smaps->shmem_device != 0 &&
-                                 makedev(major_number, minor_number) == smaps->shmem_device)
-                      ? SMAPS_WHOLE
-                      : SMAPS_ANONYMOUS_PART;
+    smaps->kind =
+        inode == 0 || is_uncounted_shared(smaps, makedev(major_number, minor_number), inode)
+            ? SMAPS_WHOLE
+            : SMAPS_ANONYMOUS_PART;
     return true;
 }
 
@@ -91,14 +96,6 @@ void smaps_finish(struct smaps *smaps)
     close_mapping(smaps);
 }
 
-uint64_t smaps_shmem_device(void)
-{
-    CLEANUP_FD int fd = memfd_create("kernd-probe", MFD_CLOEXEC);
-    struct stat status;
-
-    return fd >= 0 && fstat(fd, &status) == 0 ? status.st_dev : 0;
-}
-
 /* Feeds the complete lines of data; returns how many bytes they were. */
 static size_t feed_lines(struct smaps *smaps, char *data, size_t size)
 {
@@ -113,9 +110,9 @@ static size_t feed_lines(struct smaps *smaps, char *data, size_t size)
     return used;
 }
 
-uint64_t smaps_of_process(pid_t pid, uint64_t shmem_device)
+uint64_t smaps_of_process(pid_t pid, const struct memfiles *files)
 {
-    struct smaps smaps = { .shmem_device = shmem_device };
+    struct smaps smaps = { .files = files };
     char path[64];
     char piece[PIECE_SIZE];
     CLEANUP_FD int fd = -1;

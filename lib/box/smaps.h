@@ -8,9 +8,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Sums up lines of smaps; start with { .shmem_device = ... }. */
+#include "lib/box/memfiles.h"
+
+/* Sums up lines of smaps; start with { .files = ... }. */
 struct smaps {
-    uint64_t shmem_device; /* of memfd and shared anonymous memory, as makedev() */
+    const struct memfiles *files; /* counted already */
     uint64_t bytes;
     uint64_t pss; /* of the mapping being read */
     uint64_t swap_pss;
@@ -22,16 +24,13 @@ struct smaps {
 /*
  * Takes one line without its newline. Anonymous and shared anonymous mappings count with their
  * proportional share; mappings of files with their private copies only, since the kernel can drop
- * the rest (or, in a tmpfs, it is counted with that). Pure.
+ * the rest, or it is counted with the tmpfs or the memory file it lies in. Pure.
  */
 void smaps_line(struct smaps *smaps, const char *line);
 /* After the last line. */
 void smaps_finish(struct smaps *smaps);
 
-/* Device number of the kernel's internal mount for shared memory; 0 unknown. */
-uint64_t smaps_shmem_device(void);
-
-/* Bytes that pid holds; 0 when it is gone or can't be read. */
-uint64_t smaps_of_process(pid_t pid, uint64_t shmem_device);
+/* Bytes that pid holds beside what is in files; 0 when it is gone or can't be read. */
+uint64_t smaps_of_process(pid_t pid, const struct memfiles *files);
 
 #endif

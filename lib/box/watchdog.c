@@ -17,6 +17,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/box/memfiles.h"
 #include "lib/box/smaps.h"
 
 /* Touching fresh pages goes at 2 to 4 bytes a nanosecond and core. */
@@ -25,6 +26,10 @@
 #define PAUSE_MAX_NS (100 * CLOCK_NS_PER_MS)
 /* Looking may take this part of the time at most: 1 in ... */
 #define COST_PART 20
+/* But however many processes and descriptors there are to look at, not longer than this. */
+#define PAUSE_COSTLY_NS (250 * CLOCK_NS_PER_MS)
+/* What an empty file of a tmpfs costs the kernel, about. */
+#define INODE_BYTES 1024
 
 static const char *const tmpfs_paths[WATCHDOG_TMPFS] = { "tmp", "dev/shm", "home/sandbox" };
 
@@ -58,7 +63,7 @@ void watchdog_start(struct watchdog *watchdog, pid_t init, uint64_t cap)
     watchdog->cap = cap;
     watchdog->init = init;
     watchdog->next_ns = clock_mono_ns() + PAUSE_MIN_NS;
-    watchdog->shmem_device = smaps_shmem_device();
+    watchdog->files.device = memfiles_device();
     watchdog->tree.pids = alloc_zero(PROCTREE_MAX, sizeof(pid_t));
     open_tmpfs(watchdog);
 }
@@ -72,6 +77,7 @@ static uint64_t tmpfs_bytes(const struct watchdog *watchdog)
 
         if (watchdog->tmpfs[i] >= 0 && fstatfs(watchdog->tmpfs[i], &status) == 0) {
             sum += (uint64_t)(status.f_blocks - status.f_bfree) * (uint64_t)status.f_bsize;
+            sum += (uint64_t)(status.f_files - status.f_ffree) * INODE_BYTES;
         }
     }
     return sum;
@@ -112,7 +118,7 @@ static uint64_t sum_exact(const struct watchdog *watchdog)
     uint64_t sum = 0;
 
     for (size_t i = 0; i < watchdog->tree.count; i++) {
-        sum += smaps_of_process(watchdog->tree.pids[i], watchdog->shmem_device);
+        sum += smaps_of_process(watchdog->tree.pids[i], &watchdog->files);
     }
     return sum;
 }
@@ -128,26 +134,28 @@ static void plan_next(struct watchdog *watchdog, int64_t began_ns, uint64_t used
         pause = (int64_t)(left / FILL_BYTES_PER_NS);
     }
     pause = pause < PAUSE_MIN_NS ? PAUSE_MIN_NS : pause;
+    cost = cost < PAUSE_COSTLY_NS ? cost : PAUSE_COSTLY_NS;
     watchdog->next_ns = now + (cost > pause ? cost : pause);
 }
 
 bool watchdog_look(struct watchdog *watchdog)
 {
     int64_t began = clock_mono_ns();
-    uint64_t tmpfs = 0;
+    uint64_t in_files = 0;
     uint64_t used = 0;
 
     if (began < watchdog->next_ns) {
         return false;
     }
     proctree_list(watchdog->init, &watchdog->tree);
-    tmpfs = tmpfs_bytes(watchdog);
-    used = sum_resident(watchdog) + tmpfs;
+    memfiles_scan(&watchdog->files, &watchdog->tree, watchdog->looks++);
+    in_files = watchdog->files.bytes + tmpfs_bytes(watchdog);
+    used = in_files + sum_resident(watchdog);
+    if (used > watchdog->cap) {
+        used = in_files + sum_exact(watchdog);
+    }
     if (watchdog->tree.tasks > watchdog->peak_tasks) {
         watchdog->peak_tasks = watchdog->tree.tasks;
-    }
-    if (used > watchdog->cap) {
-        used = sum_exact(watchdog) + tmpfs;
     }
     watchdog->peak_bytes = used > watchdog->peak_bytes ? used : watchdog->peak_bytes;
     if (used > watchdog->cap) {

@@ -3,11 +3,10 @@
  * watchdog: keeps a box under its memory cap by looking, where no memory cgroup does it.
  *
  * Counted: resident memory of all processes, each shared page once, without pages of files, which
- * the kernel can drop; and what lies in the box's tmpfs mounts. A cheap upper bound (statm) is read
- * each time, the exact sum (smaps) only when that passes the cap. Between looks the box may
- * overshoot: the pause is what is left under the cap divided by how fast memory can be filled.
- * Not seen: memory of kernel objects (sockets, pipes), shared segments and memory files that no
- * process has mapped.
+ * the kernel can drop; what lies in the box's tmpfs mounts and in open memory files. A cheap upper
+ * bound (statm) is read each time, the exact sum (smaps) only when that passes the cap. Between
+ * looks the box may overshoot: the pause is what is left under the cap divided by how fast memory
+ * can be filled. Not seen: memory of kernel objects, such as what lies in sockets and pipes.
  */
 #ifndef KERND_BOX_WATCHDOG_H
 #define KERND_BOX_WATCHDOG_H
@@ -17,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/box/memfiles.h"
 #include "lib/box/proctree.h"
 
 #define WATCHDOG_TMPFS 3
@@ -26,8 +26,9 @@ struct watchdog {
     int64_t next_ns; /* when to look again; CLOCK_NEVER when off */
     pid_t init;      /* host pid of the box's PID 1 */
     int tmpfs[WATCHDOG_TMPFS];
-    uint64_t shmem_device;
     struct proctree tree;
+    struct memfiles files;
+    size_t looks;
     uint64_t peak_bytes; /* largest upper bound seen */
     size_t peak_tasks;   /* 0: never looked */
     uint64_t over_bytes; /* the exact sum that passed the cap, 0: none */

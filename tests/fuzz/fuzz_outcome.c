@@ -79,7 +79,8 @@ static void check_words(const char *text)
 
 static void check_smaps(char *text)
 {
-    struct smaps smaps = { .shmem_device = 1 };
+    const struct memfiles files = { .device = 1 };
+    struct smaps smaps = { .files = &files };
 
     for (char *line = text, *next = NULL; line != NULL; line = next) {
         next = strchr(line, '\n');

@@ -75,6 +75,35 @@ static void files_in_memory_count(void **state)
     boxkit_done(&result);
 }
 
+static void a_memory_file_that_nobody_maps_counts(void **state)
+{
+    struct boxkit_result result;
+
+    (void)state;
+    run_python("import os, time\n"
+               "f = os.memfd_create('x')\n"
+               "for i in range(200): os.write(f, bytes(1 << 20))\n"
+               "time.sleep(1000)\n",
+               &result);
+    assert_oom(&result);
+    boxkit_done(&result);
+}
+
+static void a_memory_file_that_is_mapped_counts_once(void **state)
+{
+    struct boxkit_result result;
+
+    (void)state;
+    run_python("import mmap, os, time\n"
+               "f = os.memfd_create('x'); os.ftruncate(f, 36 << 20)\n"
+               "m = mmap.mmap(f, 36 << 20)\n"
+               "for i in range(0, 36 << 20, 4096): m[i] = 1\n"
+               "time.sleep(0.3); print('fine')\n",
+               &result);
+    boxkit_assert_exit(&result, 0);
+    boxkit_done(&result);
+}
+
 static void one_file_in_memory_is_no_larger_than_the_cap(void **state)
 {
     static const struct boxkit_call call = {
@@ -157,6 +186,8 @@ int main(void)
         cmocka_unit_test(one_large_object_is_caught),
         cmocka_unit_test(many_processes_count_together),
         cmocka_unit_test(files_in_memory_count),
+        cmocka_unit_test(a_memory_file_that_nobody_maps_counts),
+        cmocka_unit_test(a_memory_file_that_is_mapped_counts_once),
         cmocka_unit_test(one_file_in_memory_is_no_larger_than_the_cap),
         cmocka_unit_test(shared_memory_counts_once),
         cmocka_unit_test(pages_of_files_do_not_count),

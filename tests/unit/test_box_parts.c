@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pure parts of boxes: arguments of the launcher, START messages, smaps, the filter's table,
  * remedies. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -149,7 +151,8 @@ static void a_start_message_is_checked(void **state)
 
 static uint64_t measure(const char *const *lines)
 {
-    struct smaps smaps = { .shmem_device = makedev(0, 1) };
+    const struct memfiles files = { .device = makedev(0, 1), .known = { 99 }, .known_count = 1 };
+    struct smaps smaps = { .files = &files };
 
     for (size_t i = 0; lines[i] != NULL; i++) {
         smaps_line(&smaps, lines[i]);
@@ -182,6 +185,8 @@ static void memory_is_counted_by_kind_of_mapping(void **state)
         "7f0000000000-7f0000100000 rw-s 00000000 00:01 77   /memfd:x (deleted)",
         "Pss:                 500 kB",
         "Anonymous:             0 kB",
+        "7f0000200000-7f0000300000 rw-s 00000000 00:01 99   /memfd:counted-as-open",
+        "Pss:                 700 kB",
         "7f0000200000-7f0000300000 rw-s 00000000 00:2d 78   /dev/shm/counted-by-its-mount",
         "Pss:                 600 kB",
         "Anonymous:             0 kB",
@@ -198,8 +203,8 @@ static void memory_is_counted_by_kind_of_mapping(void **state)
 
 static void this_process_holds_some_memory(void **state)
 {
-    uint64_t device = smaps_shmem_device();
-    uint64_t before = smaps_of_process(getpid(), device);
+    const struct memfiles files = { .device = memfiles_device() };
+    uint64_t before = smaps_of_process(getpid(), &files);
     size_t size = (size_t)32 << 20;
     char *block = malloc(size);
 
@@ -207,8 +212,26 @@ static void this_process_holds_some_memory(void **state)
     assert_true(before > 0);
     assert_non_null(block);
     memset(block, 1, size);
-    assert_true(smaps_of_process(getpid(), device) >= before + size / 2);
+    assert_true(smaps_of_process(getpid(), &files) >= before + size / 2);
     free(block);
+}
+
+static void open_memory_files_are_summed_up_once(void **state)
+{
+    pid_t both[] = { getpid(), getpid() };
+    const struct proctree tree = { .pids = both, .count = 2 };
+    struct memfiles files = { .device = memfiles_device() };
+    uint64_t before;
+    int fd = memfd_create("test", MFD_CLOEXEC);
+
+    (void)state;
+    assert_true(files.device != 0);
+    memfiles_scan(&files, &tree, 0);
+    before = files.bytes;
+    assert_int_equal(posix_fallocate(fd, 0, 5 << 20), 0);
+    memfiles_scan(&files, &tree, 1);
+    assert_int_equal(files.bytes, before + (5 << 20));
+    (void)close(fd);
 }
 
 /* ---- filter ---- */
@@ -293,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_start_message_is_checked),
         cmocka_unit_test(memory_is_counted_by_kind_of_mapping),
         cmocka_unit_test(this_process_holds_some_memory),
+        cmocka_unit_test(open_memory_files_are_summed_up_once),
         cmocka_unit_test(the_table_can_be_listed),
         cmocka_unit_test(what_the_owner_can_do_is_named),
         cmocka_unit_test(words_become_one_harmless_line),

@@ -162,7 +162,8 @@ static void refused_calls_fail_and_the_program_lives(void **state)
     assert_call_fails("41, 16, 3, 12", EPROTONOSUPPORT); /* socket: netfilter */
     assert_call_fails("16, 0, 0x5412, b'x'", EPERM);     /* ioctl: TIOCSTI */
     assert_call_fails("16, 0, ctypes.c_ulong(0x100005412), b'x'", EPERM);
-    assert_call_fails("135, 0x0400000", ENOSYS); /* personality */
+    assert_call_fails("29, 0, 1048576, 0o1600", ENOSPC); /* shmget */
+    assert_call_fails("135, 0x0400000", ENOSYS);         /* personality */
 }
 
 static void ordinary_calls_pass(void **state)
