@@ -8,9 +8,10 @@
  *     box_pump     move stdin/stdout/stderr and watch everything until something ends it
  *     box_end      kill what is left, verify it is gone, tell the outcome by evidence
  *
- * A box belongs to one thread at a time; box_signal may be called by any thread while it lives. The
- * thread that calls box_start must not end before the box (PR_SET_PDEATHSIG is per thread,
- * prctl(2)).
+ * The process must ignore SIGPIPE (programs may stop reading their stdin). Linux 5.9 is the floor
+ * (see spawn.h). A box belongs to one thread at a time; box_signal may be called by any thread
+ * while it lives. The thread that calls box_start must not end before the box (PR_SET_PDEATHSIG is
+ * per thread, prctl(2)).
  */
 #ifndef KERND_BOX_BOX_H
 #define KERND_BOX_BOX_H

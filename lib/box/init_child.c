@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 /* The host's out-of-memory killer shall take a box before anything else of this user. */
 #define OOM_SCORE "800"
 #define FILES_HARD_MAX ((rlim_t)65536)
+/* The usual one; the daemon's own is stricter. */
+#define FILE_MASK 022
 #define NAME_SHOWN_MAX ((size_t)200)
 /* In the place of an errno: the connection ended before START. */
 #define NO_START (-1)
@@ -53,7 +56,9 @@ static void limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
 
 static void set_limits(const struct init_wire_start *limits)
 {
-    limit(RLIMIT_CORE, 0, 0);
+    /* Not 0: a crash handler behind a pipe (core(5)) is started whatever the limit is, as root and
+     * outside the box, except at exactly 1 (fs/coredump.c). No core file fits one byte either. */
+    limit(RLIMIT_CORE, 1, 1);
     limit(RLIMIT_NOFILE, limits->files, FILES_HARD_MAX);
     if (limits->file_bytes > 0) {
         limit(RLIMIT_FSIZE, limits->file_bytes, limits->file_bytes);
@@ -135,6 +140,7 @@ static void run_child(int connection, int report)
     struct init_program program;
 
     (void)setsid();
+    (void)umask(FILE_MASK);
     raise_oom_score();
     reset_signals();
     if (!init_receive_start(connection, &program)) {

@@ -94,7 +94,10 @@ int boxkit_begin(void **state)
                                          .engine = "auto" };
     struct err err = ERR_INIT;
 
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
     (void)state;
+    (void)sigaction(SIGPIPE, &ignore, NULL);
     if (make_places() < 0) {
         print_error("can't make the test's directories: %s\n", strerrordesc_np(errno));
         return -1;

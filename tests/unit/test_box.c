@@ -2,12 +2,14 @@
 /* Programs in real boxes: how they start, what they get, what comes back. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -187,6 +189,30 @@ static void the_place_is_as_promised(void **state)
     boxkit_done(&result);
 }
 
+static void nothing_of_the_daemons_process_state_is_inherited(void **state)
+{
+    sigset_t all;
+    sigset_t old;
+    mode_t mask = umask(077);
+
+    assert_int_equal(sigfillset(&all), 0);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &all, &old), 0);
+    {
+        RUN(.script = "grep -E '^Sig(Blk|Ign)|^NoNewPrivs|^Seccomp:|^CapEff' /proc/self/status;"
+                      "umask; ulimit -c; cut -d' ' -f6 /proc/$$/stat");
+
+        boxkit_assert_exit(&result, 0);
+        assert_string_equal(boxkit_out(&result), "SigBlk:\t0000000000000000\n"
+                                                 "SigIgn:\t0000000000000000\n"
+                                                 "CapEff:\t0000000000000000\n"
+                                                 "NoNewPrivs:\t1\nSeccomp:\t2\n0022\n0\n"
+                                                 "2\n");
+        boxkit_done(&result);
+    }
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &old, NULL), 0);
+    (void)umask(mask);
+}
+
 static void code_is_a_read_only_file(void **state)
 {
     RUN(.script = "cat /run/kernd/cell.py; ls /run/kernd; echo x >/run/kernd/cell.py",
@@ -311,6 +337,7 @@ int main(void)
         cmocka_unit_test(without_input_stdin_is_empty),
         cmocka_unit_test(the_environment_is_the_base_and_what_was_asked),
         cmocka_unit_test(the_place_is_as_promised),
+        cmocka_unit_test(nothing_of_the_daemons_process_state_is_inherited),
         cmocka_unit_test(code_is_a_read_only_file),
         cmocka_unit_test(usage_is_measured),
         cmocka_unit_test(too_large_a_command_is_refused),
