@@ -14,6 +14,7 @@
 #include "api/problem.h"
 #include "api/resource.h"
 #include "api/route.h"
+#include "lib/base/alarm.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -25,7 +26,11 @@ struct api *api_new(struct sandbox *sandbox, struct err *err)
 {
     struct api *api = alloc_zero(1, sizeof(*api));
 
-    (void)err;
+    api->alarm = alarm_new(err);
+    if (api->alarm == NULL) {
+        free(api);
+        return NULL;
+    }
     api->sandbox = sandbox;
     api->started_wall_ms = clock_wall_ms();
     return api;
@@ -33,7 +38,10 @@ struct api *api_new(struct sandbox *sandbox, struct err *err)
 
 void api_free(struct api *api)
 {
-    free(api);
+    if (api != NULL) {
+        alarm_free(api->alarm);
+        free(api);
+    }
 }
 
 /* ---- routes ---- */

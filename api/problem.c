@@ -118,6 +118,8 @@
         "report the requestId together with the server's log") \
     ROW(IO, 500, "internal", false, 0, "Internal error", \
         "check the disk and the limits of the server, and its log") \
+    ROW(LOST, 500, "lost", false, 0, "The server was killed while it worked on this", \
+        "see what is there before you send it again: it may have been done in part") \
     ROW(QUEUE_FULL, 503, "queue_full", LATER, 1, "The queue is full", \
         "try again after the time in Retry-After") \
     ROW(QUEUE_TIMEOUT, 503, "queue_timeout", LATER, 1, "The execution waited too long in the queue", \
@@ -181,21 +183,52 @@ static void write_errors(struct json_out *json, const struct err *err, const cha
     json_out_close(json, ']');
 }
 
-static void write_standard(struct json_out *json, const struct problem *problem,
-                           const struct err *err, const char *target)
+static int seconds_of(const struct problem *problem, const struct err *err)
 {
-    char type[64];
-    size_t shown = target == NULL ? 0 : strcspn(target, "?");
+    return err->retry_after_s > 0 ? err->retry_after_s : problem->retry_after_s;
+}
 
-    (void)snprintf(type, sizeof(type), "urn:kernd:error:%s", problem->code);
-    json_out_key(json, "type");
-    json_out_string(json, type);
+static void write_what(struct json_out *json, const struct problem *problem, const struct err *err)
+{
     json_out_key(json, "title");
     json_out_string(json, problem->title);
     json_out_key(json, "status");
     json_out_whole(json, problem->status);
     json_out_key(json, "detail");
     json_out_string(json, err->msg[0] == '\0' ? problem->title : err->msg);
+}
+
+static void write_help(struct json_out *json, const struct problem *problem, const struct err *err)
+{
+    int retry_after_s = seconds_of(problem, err);
+
+    json_out_key(json, "retryable");
+    json_out_bool(json, problem->retryable);
+    json_out_key(json, "retryAfterS");
+    if (retry_after_s > 0) {
+        json_out_whole(json, retry_after_s);
+    } else {
+        json_out_null(json);
+    }
+    json_out_key(json, "remediation");
+    json_out_string(json, err->remedy[0] == '\0' ? problem->remedy : err->remedy);
+    write_errors(json, err, problem->code);
+}
+
+void problem_write_members(struct json_out *json, const struct err *err)
+{
+    const struct problem *problem = problem_of(err->code);
+
+    write_what(json, problem, err);
+    json_out_key(json, "code");
+    json_out_string(json, problem->code);
+    write_help(json, problem, err);
+}
+
+static void write_instance(struct json_out *json, const char *target)
+{
+    size_t shown = target == NULL ? 0 : strcspn(target, "?");
+
     json_out_key(json, "instance");
     if (target == NULL) {
         json_out_null(json);
@@ -207,27 +240,21 @@ static void write_standard(struct json_out *json, const struct problem *problem,
 static void write_body(struct buf *out, const struct problem *problem, const struct err *err,
                        const char *target, const char *request_id)
 {
-    int retry_after_s = err->retry_after_s > 0 ? err->retry_after_s : problem->retry_after_s;
     struct json_out json;
+    char type[64];
 
+    (void)snprintf(type, sizeof(type), "urn:kernd:error:%s", problem->code);
     json_out_init(&json, out);
     json_out_open(&json, '{');
-    write_standard(&json, problem, err, target);
+    json_out_key(&json, "type");
+    json_out_string(&json, type);
+    write_what(&json, problem, err);
+    write_instance(&json, target);
     json_out_key(&json, "code");
     json_out_string(&json, problem->code);
     json_out_key(&json, "requestId");
     json_out_string(&json, request_id);
-    json_out_key(&json, "retryable");
-    json_out_bool(&json, problem->retryable);
-    json_out_key(&json, "retryAfterS");
-    if (retry_after_s > 0) {
-        json_out_whole(&json, retry_after_s);
-    } else {
-        json_out_null(&json);
-    }
-    json_out_key(&json, "remediation");
-    json_out_string(&json, err->remedy[0] == '\0' ? problem->remedy : err->remedy);
-    write_errors(&json, err, problem->code);
+    write_help(&json, problem, err);
     json_out_close(&json, '}');
 }
 
@@ -235,7 +262,7 @@ void problem_reply(struct api_reply *reply, const struct err *err, const char *t
                    const char *request_id)
 {
     const struct problem *problem = problem_of(err->code);
-    int retry_after_s = err->retry_after_s > 0 ? err->retry_after_s : problem->retry_after_s;
+    int retry_after_s = seconds_of(problem, err);
     char seconds[16];
 
     api_reply_done(reply);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "api/api.h"
+#include "api/json_out.h"
 #include "lib/base/err.h"
 
 struct problem {
@@ -21,6 +22,12 @@ struct problem {
 
 /* Static. ERR_NONE and codes that no client should see are "internal". */
 const struct problem *problem_of(enum err_code code);
+
+/*
+ * Writes what an err says by itself into an object that is open: every member of a problem but type,
+ * instance and requestId.
+ */
+void problem_write_members(struct json_out *json, const struct err *err);
 
 /* See api_reply_problem. */
 void problem_reply(struct api_reply *reply, const struct err *err, const char *target,

@@ -7,8 +7,39 @@
  */
 #include "api/resource.h"
 
+#include <string.h>
+
 #include "api/decode.h"
 #include "api/header.h"
+#include "api/route.h"
+#include "lib/base/id.h"
+
+struct session_actor resource_actor(const struct api_call *call)
+{
+    return (struct session_actor){ .caller = call->caller, .all = call->scope == API_SCOPE_FULL };
+}
+
+int resource_id(const struct api_call *call, const char *name, enum err_code not_found,
+                char out[static RESOURCE_ID_SIZE], struct err *err)
+{
+    struct decode_path path;
+    const char *text = NULL;
+    size_t size = 0;
+
+    if (decode_path(call->target, &path, err) < 0) {
+        return -1;
+    }
+    text = route_parameter(call->route->pattern, name, &path, &size);
+    if (text != NULL && size < RESOURCE_ID_SIZE) {
+        memcpy(out, text, size);
+        out[size] = '\0';
+        if (strlen(out) == size && id_valid(out)) {
+            return 0;
+        }
+    }
+    return err_set(err, not_found, 0, "an id has 1 to %d of A-Z, a-z, 0-9, \".\", \"_\" and \"-\"",
+                   RESOURCE_ID_SIZE - 1);
+}
 
 void resource_fail(struct api_call *call, const struct err *err)
 {
@@ -33,6 +64,12 @@ void resource_finish(struct api_call *call, const struct json_out *json)
         resource_fail(call, &err);
         return;
     }
+    api_call_finish(call);
+}
+
+void resource_finish_empty(struct api_call *call)
+{
+    call->reply.status = 204;
     api_call_finish(call);
 }
 

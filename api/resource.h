@@ -9,12 +9,28 @@
 
 #include "api/api.h"
 #include "api/json_out.h"
+#include "lib/sandbox/session.h"
+
+struct alarm;
 
 /* The resources over one sandbox; made by api_new. */
 struct api {
     struct sandbox *sandbox; /* borrowed */
+    struct alarm *alarm;     /* long polls, silence of streams */
     int64_t started_wall_ms;
 };
+
+/* On whose behalf the call is. */
+struct session_actor resource_actor(const struct api_call *call);
+
+#define RESOURCE_ID_SIZE 65
+
+/*
+ * Copies what stands at "{name}" in the path. 0, or -1 with not_found when it can't be an id
+ * (id_valid), so that nothing is there under it.
+ */
+int resource_id(const struct api_call *call, const char *name, enum err_code not_found,
+                char out[static RESOURCE_ID_SIZE], struct err *err);
 
 /* Answers with the problem that err stands for, and finishes the call. */
 void resource_fail(struct api_call *call, const struct err *err);
@@ -27,6 +43,9 @@ void resource_finish(struct api_call *call, const struct json_out *json);
 
 /* 0, or -1 NOT_ACCEPTABLE when the client takes no JSON. */
 int resource_accepts_json(const struct api_call *call, struct err *err);
+
+/* 204: done, and nothing to say. Finishes the call. */
+void resource_finish_empty(struct api_call *call);
 
 /* 0, or -1 when the query has any parameter. */
 int resource_no_query(const struct api_call *call, struct err *err);

@@ -74,6 +74,7 @@ enum err_code {
     /* 500 */
     ERR_INTERNAL,
     ERR_IO,
+    ERR_LOST, /* the server was killed while it worked on it */
     /* 503 */
     ERR_QUEUE_FULL,
     ERR_QUEUE_TIMEOUT,
