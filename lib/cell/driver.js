@@ -10,33 +10,10 @@ const Module = require('node:module');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const vm = require('node:vm');
+const { install } = require('./driver_globals.js');
 
 const CODE = '/run/kernd/cell.js';
 const NAME = '[eval]';
-
-// Built-in modules become globals that load at first use and give way to an assignment.
-function addBuiltinGlobals(require) {
-  for (const name of Module.builtinModules) {
-    if (name.startsWith('_') || name.includes('/') || name in globalThis) continue;
-    const replace = (value) => {
-      delete globalThis[name];
-      globalThis[name] = value;
-    };
-    Object.defineProperty(globalThis, name, {
-      get() {
-        const library = require(name);
-        delete globalThis[name];
-        Object.defineProperty(globalThis, name, {
-          get: () => library, set: replace, configurable: true, enumerable: false,
-        });
-        return library;
-      },
-      set: replace,
-      configurable: true,
-      enumerable: false,
-    });
-  }
-}
 
 // import() of the code resolves from the working directory, as for an evaluated program.
 function importer(module) {
@@ -97,18 +74,8 @@ function compile(source, module) {
 function evaluate(file) {
   const directory = process.cwd();
   const source = readFileSync(file, 'utf8').replace(/^\ufeff/, '');
-  const module = new Module(NAME);
-  module.filename = path.join(directory, NAME);
-  module.paths = Module._nodeModulePaths(directory);
-  const require = Module.createRequire(module.filename);
-  module.require = require;
-  Object.assign(globalThis, {
-    module, exports: module.exports, require, __filename: NAME, __dirname: '.',
-  });
-  addBuiltinGlobals(require);
+  const module = install(NAME);
   muteLoaderWarning();
-  process.argv.length = 1;
-  process.mainModule = undefined;
   let script;
   try {
     script = compile(source, module);

@@ -24,7 +24,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC",
 
 LIBRARY = tempfile.mkdtemp(prefix="kernd-driver-")
 atexit.register(shutil.rmtree, LIBRARY, ignore_errors=True)
-for source in glob.glob(os.path.join(SOURCES, "driver*.*")):
+for source in glob.glob(os.path.join(SOURCES, "driver*")):
     shutil.copy(source, LIBRARY)
 compileall.compile_dir(LIBRARY, quiet=1)
 
@@ -77,7 +77,7 @@ class Bundle:
 class Driver:
     """One driver process, up to its READY."""
 
-    def __init__(self, env=(), files=(), argv=None):
+    def __init__(self, env=(), files=(), program=(PYTHON, "-S", "driver.py")):
         self.home = tempfile.mkdtemp(prefix="kernd-cell-")
         self.workspace = os.path.join(self.home, "ws")
         os.mkdir(self.workspace)
@@ -92,7 +92,7 @@ class Driver:
             listener.listen(1)
             listener.settimeout(LIMIT_S)
             self.process = subprocess.Popen(
-                argv or [PYTHON, "-S", os.path.join(LIBRARY, "driver.py"), address, self.workspace],
+                [*program[:-1], os.path.join(LIBRARY, program[-1]), address, self.workspace],
                 cwd=self.workspace, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, start_new_session=True)
             self.connection, _ = listener.accept()

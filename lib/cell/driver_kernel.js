@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// driver_kernel.js: cells one after the other in one node, its variables kept.
+//
+// A cell is evaluated as the console of the developer tools does (let, const and class may be
+// declared again, await works at top level) through an inspector session of this process with
+// itself. What a cell wrote before its END frame is in the pipes by then: node writes to pipes
+// synchronously.
+'use strict';
+
+const fs = require('node:fs');
+const inspector = require('node:inspector');
+const { pathToFileURL } = require('node:url');
+const util = require('node:util');
+const vm = require('node:vm');
+const { install } = require('./driver_globals.js');
+const { rewriteCalls, rewriteStatements } = require('./driver_imports.js');
+const { Link } = require('./driver_link.js');
+
+const SOCKET = '/run/kernd/driver.sock';
+const LATE_SIGNAL_MS = 100;
+const TERMINATED = 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
+
+class Exit extends Error {}
+
+const exit = process.exit.bind(process);
+const session = new inspector.Session();
+const exchange = {}; // where the inspector's functions leave what they were called with
+let running = null; // { cell, finish(code, interrupted) }
+let owedSignals = 0; // interrupts whose frame came when their cell had ended, without the signal
+let tookSignal = 0; // number of the last cell that a signal stopped before its frame was read
+
+// ---- evaluation ----------------------------------------------------------------------------------
+
+function post(method, parameters) {
+  return new Promise((resolve, reject) => {
+    session.post(method, parameters, (error, reply) => (error ? reject(error) : resolve(reply)));
+  });
+}
+
+// A value the inspector speaks of, as itself.
+async function valueOf(remote) {
+  if (remote.objectId === undefined) {
+    const text = remote.unserializableValue;
+    if (text === undefined) return remote.value;
+    return text.endsWith('n') ? BigInt(text.slice(0, -1)) : Number(text);
+  }
+  const take = exchange.take;
+  exchange.take = undefined;
+  await post('Runtime.callFunctionOn', {
+    objectId: remote.objectId,
+    functionDeclaration: 'function(){ "use strict"; globalThis[Symbol.for("kernd")].take = this; }',
+  });
+  const value = exchange.take;
+  exchange.take = take;
+  return value;
+}
+
+// Runs to the first await under a watch for SIGINT; then the event loop watches.
+async function evaluate(source, name) {
+  const expression = `${rewriteCalls(source)}\n//# sourceURL=${name}`;
+  const reply = new Promise((resolve, reject) => {
+    exchange.start = () => session.post('Runtime.evaluate', {
+      expression, replMode: true, awaitPromise: true, objectGroup: 'cell',
+    }, (error, result) => (error ? reject(new Error(error.message)) : resolve(result)));
+  });
+  reply.catch(() => {});
+  vm.runInThisContext('globalThis[Symbol.for("kernd")].start()', { breakOnSigint: true });
+  const { result, exceptionDetails } = await reply;
+  if (exceptionDetails === undefined) return valueOf(result);
+  const error = exceptionDetails.exception ? await valueOf(exceptionDetails.exception)
+    : new Error(exceptionDetails.text);
+  if (error instanceof SyntaxError && exceptionDetails.stackTrace === undefined) {
+    addPlace(error, exceptionDetails, source, name);
+  }
+  throw error;
+}
+
+function addPlace(error, details, source, name) {
+  const line = source.split('\n')[details.lineNumber] ?? '';
+  const place = `${name}:${details.lineNumber + 1}\n${line}\n${' '.repeat(details.columnNumber)}^\n\n`;
+  error.stack = place + String(error);
+}
+
+async function evaluateAny(source, name) {
+  try {
+    return await evaluate(source, name);
+  } catch (error) {
+    if (!(error instanceof SyntaxError) || !/import statement|import declarations/.test(error.message)) {
+      throw error;
+    }
+    return evaluate(rewriteStatements(source), name);
+  }
+}
+
+// ---- what is shown -------------------------------------------------------------------------------
+
+function jsonOf(value) {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const shape = Object.getPrototypeOf(value);
+  if (!Array.isArray(value) && shape !== Object.prototype && shape !== null) return undefined;
+  try {
+    return JSON.stringify(value)?.toWellFormed?.() ?? JSON.stringify(value);
+  } catch {
+    return undefined; // a cycle, a BigInt
+  }
+}
+
+function asText(mime, part) {
+  if (part instanceof Uint8Array) {
+    const isText = mime.startsWith('text/') || /(json|xml)$/.test(mime);
+    return Buffer.from(part).toString(isText ? 'utf8' : 'base64');
+  }
+  return typeof part === 'string' ? part : JSON.stringify(part) ?? '';
+}
+
+function encoded(bundle) {
+  return Object.fromEntries(Object.entries(bundle).map(([mime, part]) => [mime, asText(mime, part)]));
+}
+
+// { mime: text }, or a promise of it where the value's own method gives one.
+function bundleOf(value) {
+  const method = value?.[Symbol.for('Jupyter.display')];
+  if (typeof method === 'function') {
+    const bundle = method.call(value);
+    return util.types.isPromise(bundle) ? bundle.then(encoded) : encoded(bundle);
+  }
+  const bundle = { 'text/plain': util.inspect(value) };
+  const json = jsonOf(value);
+  if (json !== undefined) bundle['application/json'] = json;
+  return bundle;
+}
+
+// Sends at once where it can, so that results keep the order of the calls.
+function show(value, isMain, limit, isBundle = false) {
+  if (value === undefined) return undefined;
+  const bundle = isBundle ? encoded(value) : bundleOf(value);
+  if (util.types.isPromise(bundle)) return bundle.then((done) => link.result(done, isMain, limit));
+  return link.result(bundle, isMain, limit);
+}
+
+let textMax = 1 << 20;
+globalThis.display = function display(value, options) {
+  return show(value, false, textMax, options?.raw);
+};
+
+function describe(error) {
+  if (!util.types.isNativeError(error)) return `Uncaught ${util.inspect(error)}`;
+  const frames = String(error.stack ?? error).split('\n');
+  const ours = frames.findIndex((frame) => frame.includes('(node:inspector:'));
+  const kept = ours < 0 ? frames : frames.slice(0, ours);
+  const rest = util.inspect(Object.assign(Object.create(null), error));
+  const cause = error.cause === undefined ? '' : `\n[cause]: ${util.inspect(error.cause)}`;
+  return kept.join('\n') + (rest === '[Object: null prototype] {}' ? '' : ` ${rest}`) + cause;
+}
+
+function complain(error) {
+  try {
+    process.stderr.write(`${describe(error)}\n`);
+  } catch {
+    // Standard error itself is broken.
+  }
+}
+
+// ---- standard streams ----------------------------------------------------------------------------
+
+const kept = [1, 2].map((number) => {
+  const copy = fs.openSync(`/proc/self/fd/${number}`, 'w');
+  return { number, copy, inode: fs.fstatSync(copy, { bigint: true }).ino };
+});
+
+function reopen(number, path, flags) {
+  try {
+    fs.closeSync(number);
+  } catch {
+    // It was closed already.
+  }
+  fs.openSync(path, flags); // the lowest free number is this one
+}
+
+let hasInput = true;
+function prepareStreams(input) {
+  for (const { number, copy, inode } of kept) {
+    let now;
+    try {
+      now = fs.fstatSync(number, { bigint: true }).ino;
+    } catch {
+      now = undefined;
+    }
+    if (now !== inode) reopen(number, `/proc/self/fd/${copy}`, 'w');
+  }
+  if (input === undefined && !hasInput) return;
+  hasInput = input !== undefined;
+  const path = hasInput ? `/tmp/.kernd-input-${process.pid}` : '/dev/null';
+  if (hasInput) fs.writeFileSync(path, input, { mode: 0o600 });
+  reopen(0, path, 'r');
+  if (hasInput) fs.unlinkSync(path);
+  let stream;
+  Object.defineProperty(process, 'stdin', {
+    configurable: true,
+    enumerable: true,
+    get: () => (stream ??= fs.createReadStream(null, { fd: 0, autoClose: false })),
+  });
+}
+
+// ---- cells ---------------------------------------------------------------------------------------
+
+// The end of a cell comes by its value, by an error, an exit, or an interrupt: the first counts.
+function runCell(cell) {
+  return new Promise((resolve) => {
+    running = { cell, finish: (code, interrupted = false) => resolve({ code, interrupted }) };
+    const { finish } = running;
+    const name = String(cell.name ?? 'cell').replace(/\s/g, '-');
+    evaluateAny(String(cell.code ?? ''), name)
+      .then((value) => value) // a promise as the last value is awaited too
+      .then((value) => show(value, true, cell.textMax))
+      .then(() => finish(process.exitCode ?? 0))
+      .catch((error) => fail(error, finish));
+  });
+}
+
+function fail(error, finish) {
+  if (error instanceof Exit) {
+    finish(error.code);
+  } else if (error?.code === TERMINATED) {
+    tookSignal = running?.cell.number ?? 0;
+    process.stderr.write('Interrupted\n');
+    finish(130, true);
+  } else {
+    complain(error);
+    finish(1);
+  }
+}
+
+async function serve(cell) {
+  if (owedSignals > 0) {
+    // A signal for the cell before is still on its way: it must not stop this one.
+    await new Promise((resolve) => setTimeout(resolve, LATE_SIGNAL_MS));
+    owedSignals = 0;
+  }
+  for (const pair of String(cell.environment ?? '').split('\0')) {
+    const equals = pair.indexOf('=');
+    if (equals > 0) process.env[pair.slice(0, equals)] = pair.slice(equals + 1);
+  }
+  if (cell.directory !== undefined) process.chdir(String(cell.directory));
+  prepareStreams(cell.stdin);
+  textMax = cell.textMax;
+  process.exitCode = undefined;
+  const { code, interrupted } = await runCell(cell);
+  running = null;
+  process.exitCode = undefined;
+  session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
+  link.end(cell.number, Number(code) & 0xff, interrupted);
+}
+
+function interrupt(number) {
+  if (running !== null && running.cell.number === number) {
+    process.stderr.write('Interrupted\n');
+    running.finish(130, true);
+  } else if (number !== tookSignal) {
+    owedSignals++;
+  }
+}
+
+function onUncaught(error) {
+  if (running !== null) fail(error, running.finish);
+  else if (!(error instanceof Exit)) complain(error);
+}
+
+const link = new Link(process.argv[2] || SOCKET, {
+  cell: (cell) => { serve(cell); },
+  interrupt,
+  end: () => exit(0),
+});
+Object.defineProperty(globalThis, Symbol.for('kernd'), { value: exchange });
+globalThis.__import__ = (specifier) => importFrom(specifier);
+process.exit = (code) => {
+  throw Object.assign(new Exit('process.exit'), { code: code ?? process.exitCode ?? 0 });
+};
+process.on('SIGINT', () => { owedSignals = Math.max(0, owedSignals - 1); });
+process.on('uncaughtException', onUncaught);
+process.on('unhandledRejection', onUncaught);
+session.connect();
+const module_ = install('[kernel]');
+
+function importFrom(specifier) {
+  const base = pathToFileURL(module_.filename);
+  if (/^\.{0,2}\//.test(specifier)) return import(new URL(specifier, base).href);
+  if (require('node:module').isBuiltin(specifier) || /^[a-z]+:/.test(specifier)) {
+    return import(specifier);
+  }
+  return import(pathToFileURL(module_.require.resolve(specifier)).href);
+}
+
+link.ready();

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node drivers: one-shot code beside `node -e`, and cells of a kernel."""
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+
+from driver_harness import ENVIRONMENT, LIBRARY, LIMIT_S, Kernel
+
+NODE = "/usr/bin/node"
+
+SAME_AS_EVAL = (
+    "console.log(1+1, os.cpus().length > 0, typeof fs.readFileSync, process.argv.length)",
+    "console.log(__filename, __dirname, module.id, module.filename, module.paths[0], module.children)",
+    "console.log(require.main === module, this === globalThis, Object.keys(require.cache))",
+    "var q = 1; let r = 2; setTimeout(() => console.log('late', q, globalThis.q, globalThis.r), 5)",
+    "process.exitCode = 3", "process.exit(4)", "process.kill(process.pid, 'SIGTERM')",
+    "import('./a.mjs').then((m) => console.log(m.a)); import('fs').then((m) => console.log(!!m))",
+    "import fs from 'fs'; import { a } from './a.mjs'; console.log(typeof fs.readFileSync, a)",
+    "import fs from 'fs'; console.log(import.meta.url)", "import x from 'fs'; process.exit()",
+    "await 1; console.log('top')", "await new Promise(() => {})", "await 1; process.exitCode = 4",
+    "const os = 5; console.log(os)", "os = 6; console.log(os)",
+    "new (require('worker_threads').Worker)('console.log(1)', { eval: true })",
+    "#!/usr/bin/node\nconsole.log('shebang')", "\ufeffconsole.log('mark')", "", "// nothing",
+    "console.log(fs.readFileSync(0, 'utf8'))", "x = 5; console.log(typeof globalThis.x)",
+    "function foo() {} console.log(typeof globalThis.foo)", "42",
+)
+FIRST_LINES_AS_EVAL = (
+    "throw new Error('x')", "let x = ;", "Promise.reject(new Error('r'))", "undefinedName",
+    "import fs from 'fs'; throw new Error('x')", "throw 5",
+)
+
+
+class OneShot(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        with open(os.path.join(self.folder, "a.mjs"), "w", encoding="utf-8") as file:
+            file.write("export const a = 5;\n")
+
+    def run_node(self, *arguments):
+        done = subprocess.run([NODE, *arguments], cwd=self.folder, env=ENVIRONMENT, input=b"in",
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
+                              check=False)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def both(self, code):
+        path = os.path.join(self.folder, "code")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(code)
+        ours = self.run_node(os.path.join(LIBRARY, "driver.js"), path)
+        os.unlink(path)
+        return ours, self.run_node("-e", code.replace("\ufeff", ""))
+
+    def test_same_as_eval(self):
+        for code in SAME_AS_EVAL:
+            with self.subTest(code):
+                self.assertEqual(*self.both(code))
+
+    def test_errors_begin_as_in_eval(self):
+        for code in FIRST_LINES_AS_EVAL:
+            with self.subTest(code):
+                ours, theirs = self.both(code)
+                self.assertEqual(ours[:2], theirs[:2])
+                self.assertEqual(ours[2].split("\n    at ")[0], theirs[2].split("\n    at ")[0])
+
+
+class InAKernel(unittest.TestCase):
+    def setUp(self):
+        self.kernel = Kernel(program=(NODE, "driver_kernel.js"))
+        self.addCleanup(self.kernel.close)
+
+    def good(self, code, **options):
+        done = self.kernel.cell(code, **options)
+        self.assertEqual((done.code, done.stderr, done.interrupted), (0, "", False), done)
+        return done.stdout, [result.text for result in done.results]
+
+    def until(self, text):
+        data = b""
+        deadline = time.monotonic() + 30
+        while text.encode() not in data and time.monotonic() < deadline:
+            data += self.kernel.process.stdout.read() or b""
+        self.assertIn(text.encode(), data)
+
+    def test_declarations_stay_and_may_be_repeated(self):
+        self.good("let x = 1; const y = 2; class A {} function f() { return x + y }")
+        self.assertEqual(self.good("f()"), ("", ["3"]))
+        self.good("let x = 10; const y = 20; class A {} function f() { return x * y }")
+        self.assertEqual(self.good("f()"), ("", ["200"]))
+
+    def test_values(self):
+        for code, text in {"1n": "1n", "Symbol('x')": "Symbol(x)", "NaN": "NaN", "-0": "-0",
+                           "null": "null", "'a'": "'a'", "({a: [1]})": "{ a: [ 1 ] }",
+                           "(async () => 5)()": "5", "await 6": "6", "x = 7;": "7",
+                           "new Map([[1, 2]])": "Map(1) { 1 => 2 }"}.items():
+            with self.subTest(code):
+                self.assertEqual(self.good(code), ("", [text]))
+        self.assertEqual(self.good("undefined"), ("", []))
+        self.assertEqual(self.good("let z = 1"), ("", []))
+        done = self.kernel.cell("({a: 1, b: [null, 'é']})")
+        self.assertEqual(done.results[0].data["application/json"], '{"a":1,"b":[null,"é"]}')
+        self.assertTrue(done.results[0].is_main)
+
+    def test_display(self):
+        done = self.kernel.cell("""
+            display(1); display({'text/html': '<b>', 'image/png': new Uint8Array([137, 80])}, {raw: true});
+            display({[Symbol.for('Jupyter.display')]() { return {'text/markdown': '*x*'} }}); 2""")
+        self.assertEqual([result.data for result in done.results], [
+            {"text/plain": "1"}, {"text/html": "<b>", "image/png": "iVA="},
+            {"text/markdown": "*x*"}, {"text/plain": "2"}])
+        done = self.kernel.cell("'x'.repeat(1000)", text_max=100)
+        self.assertTrue(done.results[0].shortened)
+
+    def test_imports(self):
+        self.assertEqual(self.good("import fs, { readFileSync as r } from 'fs'\n"
+                                   "import * as p from 'path'\nimport 'os'\n"
+                                   "[typeof fs.readFileSync, typeof r, typeof p.join].join()"),
+                         ("", ["'function,function,function'"]))
+        self.assertEqual(self.good("const { join } = await import('path'); join('a', 'b')"),
+                         ("", ["'a/b'"]))
+        self.assertEqual(self.good("const t = 'import(1)'; /import('x')/; t // import(2)"),
+                         ("", ["'import(1)'"]))
+        self.assertEqual(self.kernel.cell("await import('nope-nope')").code, 1)
+
+    def test_errors(self):
+        self.good("function f() { throw new Error('b') }")
+        done = self.kernel.cell("f()")
+        self.assertEqual((done.code, done.stderr),
+                         (1, "Error: b\n    at f (cell-1:1:22)\n    at cell-2:1:1\n"))
+        done = self.kernel.cell("\nlet x = ;")
+        self.assertEqual((done.code, done.stderr), (
+            1, "cell-3:2\nlet x = ;\n        ^\n\nSyntaxError: Unexpected token ';'\n"))
+        self.assertEqual(self.kernel.cell("throw 5").stderr, "Uncaught 5\n")
+        self.assertEqual(self.kernel.cell("Promise.reject(new TypeError('no'))").code, 1)
+        done = self.kernel.cell("setTimeout(() => { throw new Error('t') }, 1); await new Promise(() => {})")
+        self.assertEqual(done.code, 1)
+        self.assertIn("Error: t", done.stderr)
+        self.assertEqual(self.good("1"), ("", ["1"]))
+
+    def test_exits_keep_the_kernel(self):
+        for code, exit_code in {"process.exit(3)": 3, "process.exit()": 0, "process.exitCode = 7": 7,
+                                "setTimeout(() => process.exit(4), 1); await new Promise(() => {})": 4,
+                                "process.exit(256)": 0}.items():
+            self.assertEqual(self.kernel.cell(code).code, exit_code, code)
+        self.assertEqual(self.good("1"), ("", ["1"]))
+
+    def test_streams(self):
+        self.assertEqual(self.good("console.log('a'); process.stdout.write('b'); undefined"),
+                         ("a\nb", []))
+        self.assertEqual(self.good("require('child_process').execSync('echo c', {stdio: 'inherit'});"
+                                   "undefined"), ("c\n", []))
+        self.assertEqual(self.good("fs.closeSync(1)"), ("", []))
+        self.assertEqual(self.good("console.log('again')"), ("again\n", []))
+        self.assertEqual(self.good("fs.readFileSync(0, 'utf8')", stdin=b"abc"), ("", ["'abc'"]))
+        self.assertEqual(self.good("fs.readFileSync(0, 'utf8')"), ("", ["''"]))
+        self.assertEqual(self.good("let d = ''; for await (const c of process.stdin) d += c; d",
+                                   stdin=b"stream"), ("", ["'stream'"]))
+        self.assertEqual(self.good("process.env.A + process.cwd()", environment=b"A=b\0",
+                                   directory=b"/"), ("", ["'b/'"]))
+
+    def test_interrupts(self):
+        for code in ("while (true);", "await new Promise(() => {})"):
+            self.kernel.start("console.log('begun'); " + code)
+            self.until("begun")
+            self.kernel.interrupt()
+            done = self.kernel.finish()
+            self.assertEqual((done.code, done.interrupted, done.stderr), (130, True, "Interrupted\n"))
+            self.assertEqual(self.good("1"), ("", ["1"]))
+        self.kernel.interrupt()
+        self.assertEqual(self.good("let n = 0; for (let i = 0; i < 3e8; i++) n++; n"),
+                         ("", ["300000000"]))
+
+    def test_the_end_of_the_connection_is_the_end(self):
+        self.good("process.on('exit', () => console.log('bye')); undefined")
+        self.kernel.connection.close()
+        self.assertEqual(self.kernel.process.wait(30), 0)
+        self.assertEqual(self.kernel.process.stdout.read(), b"bye\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
