@@ -31,30 +31,24 @@ char boxkit_workspace[80];
 char boxkit_library[80];
 char boxkit_runtime[80];
 
-/* build/tests/unit/test_x -> build/kernd-init */
-static int copy_init(void)
+/* build/tests/unit/test_x -> build/kernd-init. The caller frees. */
+static char *read_init(size_t *ret_size)
 {
     char self[4096];
     char path[4200];
     ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    size_t init_size = 0;
     char *init;
-    int result;
 
     self[size > 0 ? size : 0] = '\0';
     for (int i = 0; i < 3 && strrchr(self, '/') != NULL; i++) {
         *strrchr(self, '/') = '\0';
     }
     (void)snprintf(path, sizeof(path), "%s/kernd-init", self);
-    init = fd_read_file(path, INIT_MAX, &init_size);
+    init = fd_read_file(path, INIT_MAX, ret_size);
     if (init == NULL) {
         print_error("%s is missing: run make first\n", path);
-        return -1;
     }
-    (void)snprintf(path, sizeof(path), "%s/kernd-init", boxkit_library);
-    result = fd_write_file(path, init, init_size, 0755);
-    free(init);
-    return result;
+    return init;
 }
 
 static int become_ordinary(void)
@@ -71,9 +65,23 @@ static int become_ordinary(void)
     return prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Reads before root is given up: a build directory need not be open to everybody. */
+static int make_directories(const char *init, size_t init_size)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/kernd-init", boxkit_library);
+    return mkdir(boxkit_library, 0700) < 0 || mkdir(boxkit_workspace, 0700) < 0 ||
+                   mkdir(boxkit_runtime, 0700) < 0 || fd_write_file(path, init, init_size, 0755) < 0
+               ? -1
+               : 0;
+}
+
 static int make_places(void)
 {
+    size_t init_size = 0;
+    char *init;
+    int result;
+
     (void)snprintf(boxkit_dir, sizeof(boxkit_dir), "/tmp/kernd-box-XXXXXX");
     if (mkdtemp(boxkit_dir) == NULL) {
         return -1;
@@ -81,10 +89,11 @@ static int make_places(void)
     (void)snprintf(boxkit_workspace, sizeof(boxkit_workspace), "%s/work", boxkit_dir);
     (void)snprintf(boxkit_library, sizeof(boxkit_library), "%s/lib", boxkit_dir);
     (void)snprintf(boxkit_runtime, sizeof(boxkit_runtime), "%s/run", boxkit_dir);
-    if (mkdir(boxkit_library, 0755) < 0 || copy_init() < 0 || become_ordinary() < 0) {
-        return -1;
-    }
-    return mkdir(boxkit_workspace, 0700) < 0 || mkdir(boxkit_runtime, 0700) < 0 ? -1 : 0;
+    /* Read before root is given up: a build directory need not be open to everybody. */
+    init = read_init(&init_size);
+    result = init == NULL || become_ordinary() < 0 ? -1 : make_directories(init, init_size);
+    free(init);
+    return result;
 }
 
 int boxkit_begin(void **state)
@@ -112,12 +121,16 @@ int boxkit_begin(void **state)
 int boxkit_end(void **state)
 {
     int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result;
 
     (void)state;
     boxes_close(boxkit_boxes);
-    (void)tree_remove(tmp, strrchr(boxkit_dir, '/') + 1);
+    result = tree_remove(tmp, strrchr(boxkit_dir, '/') + 1);
+    if (result < 0) {
+        print_error("%s was left behind: %s\n", boxkit_dir, strerrordesc_np(errno));
+    }
     fd_close(tmp);
-    return 0;
+    return result;
 }
 
 struct box *boxkit_start(const struct boxkit_call *call)
