@@ -264,11 +264,6 @@ class Limits(harness.Case):
         limits = self.run_command(["true"], timeoutS=None, memoryMb=None)["limits"]
         self.assertEqual((limits["timeoutS"], limits["memoryMb"]), (30, 512))
 
-    def test_thread_pools_follow_the_processors(self):
-        code = "import os; print(os.environ.get('OMP_NUM_THREADS'))"
-        self.assert_success(self.run_code(code, cpus=1), "1\n")
-        self.assert_success(self.run_code(code, cpus=1, env={"OMP_NUM_THREADS": "3"}), "3\n")
-
 
 class Encoded(harness.Case):
     def test_base64_of_both_streams(self):
