@@ -70,6 +70,8 @@
         "use the existing kernel, or choose another id") \
     ROW(KERNEL_DEAD, 409, "kernel_dead", false, 0, "The kernel is dead", \
         "restart the kernel or open a new one; its variables are lost") \
+    ROW(KERNEL_LOST, 410, "kernel_lost", false, 0, "The kernel ended with an earlier server", \
+        "open a new kernel; the session's files are as they were") \
     ROW(EXECUTION_EXISTS, 409, "execution_exists", false, 0, "An execution with this id exists and differs", \
         "choose another id") \
     ROW(EXECUTION_DONE, 409, "execution_done", false, 0, "The execution has ended", \

@@ -181,6 +181,12 @@ int box_signal(struct box *box, int signal_number, bool all, struct err *err)
     return initlink_send_signal(&box->link, signal_number, all, err);
 }
 
+bool box_lives(struct box *box)
+{
+    initlink_hear(&box->link);
+    return !box->link.report.has_exited && !box->link.report.lost;
+}
+
 void box_enforced(const struct box *box, struct box_enforced *ret_enforced)
 {
     ret_enforced->memory =

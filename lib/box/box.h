@@ -165,6 +165,9 @@ int box_signal(struct box *box, int signal_number, bool all, struct err *err);
  */
 void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome);
 
+/* Is the program still running, as far as kernd-init told? Reads what it said meanwhile. */
+bool box_lives(struct box *box);
+
 void box_enforced(const struct box *box, struct box_enforced *ret_enforced);
 const char *box_id(const struct box *box);
 pid_t box_init_pid(const struct box *box); /* host pid of kernd-init */

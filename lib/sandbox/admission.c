@@ -19,9 +19,9 @@
 #include "lib/sandbox/live.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/warm.h"
 
-/* The end of one that never ran. */
-static void end_unrun(struct execution *execution, const struct err *failure)
+void admission_end(struct execution *execution, const struct err *failure)
 {
     execution->result.finished_wall_ms = clock_wall_ms();
     execution_leave_session(execution);
@@ -34,24 +34,42 @@ static void job_run(struct pool_job *job)
 {
     struct execution *execution = CONTAINER_OF(job, struct execution, job);
     struct sandbox *sandbox = execution->sandbox;
+    struct warm *warm;
 
     if (execution->request->queue_timeout_s > 0) {
         (void)alarm_clear(sandbox->alarm, &execution->queue_alarm);
     }
     call_run(sandbox, execution);
+    warm = execution->warm == NULL ? NULL : warm_ref(execution->warm);
     live_remove(&sandbox->live, execution);
+    if (warm != NULL) {
+        warm_next(warm);
+        warm_unref(warm);
+    }
 }
 
 static void job_drop(struct pool_job *job)
 {
     struct execution *execution = CONTAINER_OF(job, struct execution, job);
+    struct warm *warm = execution->warm == NULL ? NULL : warm_ref(execution->warm);
     struct err failure = ERR_INIT;
 
     if (execution->request->queue_timeout_s > 0) {
         (void)alarm_clear(execution->sandbox->alarm, &execution->queue_alarm);
     }
     (void)err_set(&failure, ERR_SHUTTING_DOWN, 0, "the server shut down before this was started");
-    end_unrun(execution, &failure);
+    admission_end(execution, &failure);
+    if (warm != NULL) {
+        warm_next(warm);
+        warm_unref(warm);
+    }
+}
+
+/* Out of the queue, whichever it is in: true, it will not run. */
+static bool withdraw(struct execution *execution)
+{
+    return execution->warm != NULL ? warm_withdraw(execution->warm, execution)
+                                   : pool_withdraw(execution->sandbox->pool, &execution->job);
 }
 
 /* On the alarm's thread. Withdrawing decides: a job that a run thread has taken runs. */
@@ -60,11 +78,11 @@ static void queue_timed_out(struct alarm_entry *entry)
     struct execution *execution = CONTAINER_OF(entry, struct execution, queue_alarm);
     struct err failure = ERR_INIT;
 
-    if (pool_withdraw(execution->sandbox->pool, &execution->job)) {
+    if (withdraw(execution)) {
         (void)err_set(&failure, ERR_QUEUE_TIMEOUT, 0,
                       "it was not started within queueTimeoutS of %g",
                       execution->request->queue_timeout_s);
-        end_unrun(execution, &failure);
+        admission_end(execution, &failure);
     }
 }
 
@@ -75,12 +93,12 @@ void admission_withdraw(struct execution *execution)
     if (execution->request->queue_timeout_s > 0) {
         (void)alarm_clear(execution->sandbox->alarm, &execution->queue_alarm);
     }
-    if (pool_withdraw(execution->sandbox->pool, &execution->job)) {
+    if (withdraw(execution)) {
         result->fault = RUN_FAULT_CANCELLED;
         (void)snprintf(result->fault_message, sizeof(result->fault_message),
                        "cancelled before it started: %s",
                        cancel_reason_text(cancel_get(&execution->cancel)));
-        end_unrun(execution, NULL);
+        admission_end(execution, NULL);
     }
 }
 
@@ -100,6 +118,7 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
     const double queue_timeout_s = request->queue_timeout_s;
     struct pool *lane = request->detach ? sandbox->background : sandbox->pool;
     struct pool_stats stats;
+    int submitted;
 
     pool_stats(lane, &stats);
     events_add(execution->tape, EVENT_QUEUED, stats.queued, NULL, 0);
@@ -107,7 +126,9 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
         execution->queue_alarm.ring = queue_timed_out;
         alarm_set(sandbox->alarm, &execution->queue_alarm, clock_deadline_after_s(queue_timeout_s));
     }
-    if (pool_submit(lane, &execution->job, err) < 0) {
+    submitted = execution->warm != NULL ? warm_enqueue(execution->warm, execution, err)
+                                        : pool_submit(lane, &execution->job, err);
+    if (submitted < 0) {
         if (queue_timeout_s > 0) {
             (void)alarm_clear(sandbox->alarm, &execution->queue_alarm);
         }
@@ -158,8 +179,8 @@ static bool is_taken(struct sandbox *sandbox, const struct run_request *request)
     return request->id != NULL && executions_check(sandbox, &everybody, request->id, NULL) == 0;
 }
 
-struct execution *admission_submit(struct sandbox *sandbox, struct run_request *request,
-                                   struct err *err)
+static struct execution *submit(struct sandbox *sandbox, struct warm *warm,
+                                struct run_request *request, struct err *err)
 {
     struct execution *execution;
 
@@ -173,6 +194,12 @@ struct execution *admission_submit(struct sandbox *sandbox, struct run_request *
     execution->job.run = job_run;
     execution->job.drop = job_drop;
     execution->job.caller = request->caller;
+    if (warm != NULL) {
+        execution->warm = warm_ref(warm);
+        (void)snprintf(execution->kernel_id, sizeof(execution->kernel_id), "%s", warm->id);
+        (void)snprintf(execution->session_id, sizeof(execution->session_id), "%s",
+                       warm->session_id);
+    }
     live_add(&sandbox->live, execution);
     execution_enter_session(execution);
     if (open_log(sandbox, execution, err) < 0) {
@@ -186,4 +213,16 @@ struct execution *admission_submit(struct sandbox *sandbox, struct run_request *
     records_put(sandbox, execution, EXECUTION_QUEUED);
     (void)atomic_fetch_add(&sandbox->executions_total, 1);
     return execution;
+}
+
+struct execution *admission_submit(struct sandbox *sandbox, struct run_request *request,
+                                   struct err *err)
+{
+    return submit(sandbox, NULL, request, err);
+}
+
+struct execution *admission_submit_cell(struct sandbox *sandbox, struct warm *warm,
+                                        struct run_request *request, struct err *err)
+{
+    return submit(sandbox, warm, request, err);
 }

@@ -8,6 +8,7 @@
 #include "lib/sandbox/execution.h"
 
 struct sandbox;
+struct warm;
 
 /*
  * Takes the request over. One reference for the caller, or NULL with QUEUE_FULL, SHUTTING_DOWN,
@@ -15,6 +16,13 @@ struct sandbox;
  */
 struct execution *admission_submit(struct sandbox *sandbox, struct run_request *request,
                                    struct err *err);
+
+/* As admission_submit, for a cell of a kernel. Also KERNEL_DEAD. */
+struct execution *admission_submit_cell(struct sandbox *sandbox, struct warm *warm,
+                                        struct run_request *request, struct err *err);
+
+/* Ends one that will never run. */
+void admission_end(struct execution *execution, const struct err *failure);
 
 /*
  * A cancelled one that still waits in the queue ends now, with the fault `cancelled`; its waiters

@@ -17,6 +17,7 @@
 #include "lib/base/text.h"
 #include "lib/box/box.h"
 #include "lib/cell/cell.h"
+#include "lib/sandbox/boxing.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/place.h"
 #include "lib/sandbox/records.h"
@@ -24,11 +25,10 @@
 #include "lib/sandbox/session_make.h"
 #include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/verdict.h"
+#include "lib/sandbox/warm.h"
+#include "lib/sandbox/warm_cell.h"
 #include "lib/work/workspace.h"
 
-/* A launcher that takes longer than this is broken; the caller's own deadline starts after it. */
-#define LAUNCH_S 15
-#define MIB (UINT64_C(1) << 20)
 #define FRESH_PREFIX "call-"
 
 /* What one call needs while it runs. */
@@ -43,46 +43,19 @@ struct call {
     int64_t taken_ns; /* a run thread took it */
 };
 
-static void fill_spec(const struct call *call, struct box_mount *mounts, struct box_spec *spec)
+static struct boxing boxing_of(struct call *call)
 {
     const struct run_request *request = call->request;
 
-    for (size_t i = 0; i < request->mount_count; i++) {
-        mounts[i] = (struct box_mount){ .source = request->mounts[i].source,
-                                        .target = request->mounts[i].target,
-                                        .writable = request->mounts[i].writable };
-    }
-    *spec = (struct box_spec){
+    return (struct boxing){
+        .sandbox = call->execution->sandbox,
+        .request = request,
         .workspace = call->place.path,
-        .mounts = mounts,
-        .mount_count = request->mount_count,
-        .limits = { .memory_bytes = request->limits.memory_mb * MIB,
-                    .pids = (uint32_t)request->limits.pids,
-                    .cpus = request->limits.cpus,
-                    .disk_bytes = request->limits.disk_mb * MIB },
-        .network = request->network,
+        .root = call->place.root,
+        .cancel = &call->execution->cancel,
         .driver =
             request->kind == RUN_CODE && cell_needs_driver((enum cell_language)request->language),
     };
-}
-
-static int launch(struct call *call, struct err *err)
-{
-    CLEANUP_FREE struct box_mount *mounts =
-        alloc_zero(call->request->mount_count + 1, sizeof(*mounts));
-    struct box_spec spec;
-
-    fill_spec(call, mounts, &spec);
-    spec.deadline = clock_deadline_after_s(LAUNCH_S);
-    spec.cancel = &call->execution->cancel;
-    if (box_start(call->execution->sandbox->boxes, &spec, &call->box, err) == 0) {
-        return 0;
-    }
-    /* The call's own time has not begun: a launcher that hangs is a box that can't start. */
-    if (err != NULL && err->code == ERR_DEADLINE) {
-        err->code = ERR_BOX_START_FAILED;
-    }
-    return -1;
 }
 
 static void prepare_io(struct call *call)
@@ -110,11 +83,14 @@ static void prepare_io(struct call *call)
 static int run_program(struct call *call, enum box_stop *ret_stop, struct err *err)
 {
     const struct run_request *request = call->request;
+    const struct boxing boxing = boxing_of(call);
+    CLEANUP_STRV struct strv env = { 0 };
 
+    boxing_env(&boxing, &env);
     prepare_io(call);
     if (request->kind != RUN_CODE) {
         struct box_program program = { .argv = &request->command,
-                                       .env = &request->env,
+                                       .env = &env,
                                        .cwd = request->cwd };
 
         if (box_begin(call->box, &program, err) < 0) {
@@ -127,7 +103,7 @@ static int run_program(struct call *call, enum box_stop *ret_stop, struct err *e
                          &(struct cell_code){ .language = (enum cell_language)request->language,
                                               .code = request->code,
                                               .code_size = request->code_size,
-                                              .env = &request->env,
+                                              .env = &env,
                                               .cwd = request->cwd,
                                               .live = request->live_output },
                          &call->io, &call->cells, ret_stop, err);
@@ -214,10 +190,12 @@ static void tell_changes(struct call *call)
 
 static int run_in_place(struct call *call, struct err *err)
 {
+    const struct boxing boxing = boxing_of(call);
     enum box_stop stop;
     bool failed;
 
-    if (place_prepare(&call->place, call->request, err) < 0 || launch(call, err) < 0) {
+    if (place_prepare(&call->place, call->request, err) < 0 ||
+        boxing_start(&boxing, &call->box, err) < 0) {
         return -1;
     }
     execution_set_box(call->execution, call->box);
@@ -240,6 +218,12 @@ static int run_somewhere(struct call *call, struct err *err)
     if (call->request->session != NULL) {
         place_open_session(call->execution->sandbox, call->request->session, &call->place);
         return run_in_place(call, err);
+    }
+    if (call->request->workspace != NULL) {
+        return place_open_host(call->execution->sandbox, call->request->workspace, &call->place,
+                               err) < 0
+                   ? -1
+                   : run_in_place(call, err);
     }
     name = alloc_printf(FRESH_PREFIX "%s", call->execution->id);
     if (place_open_fresh(call->execution->sandbox, name, &call->place, err) < 0) {
@@ -286,6 +270,8 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     execution_set_running(execution);
     if (cancel_get(&execution->cancel) != CANCEL_NONE) {
         set_cancelled(&call);
+    } else if (execution->warm != NULL) {
+        (void)warm_cell_run(execution->warm, execution, &failure);
     } else if (run_somewhere(&call, &failure) < 0 && failure.code == ERR_CANCELLED) {
         failure = ERR_INIT;
         set_cancelled(&call);

@@ -20,6 +20,7 @@
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session.h"
 #include "lib/sandbox/session_table.h"
+#include "lib/sandbox/warm.h"
 
 /* Of one of the two texts of the last event. */
 #define END_TEXT_MAX ((size_t)1 << 30)
@@ -73,6 +74,7 @@ void execution_unref(struct execution *execution)
     run_request_free(execution->request);
     run_result_done(&execution->result);
     tape_unref(execution->tape);
+    warm_unref(execution->warm);
     if (execution->feed.fd >= 0) {
         feed_done(&execution->feed);
     }
@@ -94,6 +96,11 @@ const struct run_request *execution_request(const struct execution *execution)
 const char *execution_session_id(const struct execution *execution)
 {
     return execution->session_id[0] == '\0' ? NULL : execution->session_id;
+}
+
+const char *execution_kernel_id(const struct execution *execution)
+{
+    return execution->kernel_id[0] == '\0' ? NULL : execution->kernel_id;
 }
 
 enum execution_state execution_state(struct execution *execution)

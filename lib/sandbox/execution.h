@@ -28,6 +28,8 @@ void execution_unref(struct execution *execution);
 const char *execution_id(const struct execution *execution);
 /* NULL for a one-shot. */
 const char *execution_session_id(const struct execution *execution);
+/* NULL for what is not a cell. */
+const char *execution_kernel_id(const struct execution *execution);
 enum execution_state execution_state(struct execution *execution);
 const struct run_request *execution_request(const struct execution *execution);
 

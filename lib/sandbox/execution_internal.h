@@ -22,6 +22,9 @@ struct sandbox;
 struct execution {
     char id[SESSION_ID_SIZE];
     char session_id[SESSION_ID_SIZE]; /* "": a one-shot */
+    char kernel_id[SESSION_ID_SIZE];  /* "": not a cell */
+    struct warm *warm;                /* of a cell: one reference */
+    struct execution *next_cell;      /* the kernel's queue */
     atomic_int references;
     struct run_request *request; /* owned */
     struct cancel cancel;

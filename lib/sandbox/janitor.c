@@ -18,6 +18,7 @@
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/warm.h"
 #include "lib/work/workspace.h"
 
 #define ROUND_S 1.0
@@ -34,10 +35,23 @@ struct janitor {
     struct cancel cancel;
 };
 
+static void tick_kernels(struct sandbox *sandbox)
+{
+    size_t count;
+    struct warm **found = kernels_table_collect(&sandbox->kernels, NULL, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        warm_tick(found[i], clock_wall_ms());
+        warm_unref(found[i]);
+    }
+    free(found);
+}
+
 static void sweep_round(struct janitor *janitor, unsigned number)
 {
     struct remove_left left;
 
+    tick_kernels(janitor->sandbox);
     session_remove_expired(janitor->sandbox);
     (void)workspace_purge(janitor->sandbox->workspaces, &janitor->cancel, &left);
     if (number % RECORDS_EVERY == 0) {

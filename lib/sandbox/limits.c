@@ -75,3 +75,11 @@ int limits_check(const struct limits *limits, const struct limits *maxima, struc
     }
     return check_count("/maxOutputBytes", limits->max_output_bytes, maxima->max_output_bytes, err);
 }
+
+int limits_check_cell(const struct limits *limits, const struct limits *maxima, struct err *err)
+{
+    if (check_number("/timeoutS", limits->timeout_s, maxima->timeout_s, err) < 0) {
+        return -1;
+    }
+    return check_count("/maxOutputBytes", limits->max_output_bytes, maxima->max_output_bytes, err);
+}

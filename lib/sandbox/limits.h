@@ -25,6 +25,9 @@ void limits_defaults(struct limits *ret_limits);
 /* timeout 3600 s, half of the machine's memory, its cores, 4096 pids, 0, 256 MiB. */
 void limits_maxima(struct limits *ret_limits);
 
+/* As limits_check for a cell: only its time (0: the kernel's) and its output are its own. */
+int limits_check_cell(const struct limits *limits, const struct limits *maxima, struct err *err);
+
 /* 0, or -1 LIMIT_EXCEEDS_MAXIMUM naming the first field above its maximum ("/memoryMb"). */
 int limits_check(const struct limits *limits, const struct limits *maxima, struct err *err);
 

@@ -64,6 +64,8 @@ void options_apply(const struct options *options, struct run_request *request)
     request->limits = options->limits;
     request->network = options->network;
     request->track_files = options->track_files;
+    request->require_limits = options->require_limits;
+    request->deps_readonly = options->deps_readonly;
     strv_copy(&request->env, &options->env);
     copy_mounts(options->mounts, options->mount_count, &request->mounts, &request->mount_count);
 }

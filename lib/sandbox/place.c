@@ -7,6 +7,8 @@
  */
 #include "lib/sandbox/place.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,8 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
+#include "lib/sandbox/mounts.h"
+#include "lib/sandbox/point.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session.h"
 #include "lib/work/files.h"
@@ -22,22 +26,6 @@
 #include "lib/work/put.h"
 #include "lib/work/scan.h"
 #include "lib/work/workspace.h"
-
-/* "/files/<name>" with "~" and "/" escaped (RFC 6901), cut to fit. */
-static void point_at_file(struct err *err, const char *name)
-{
-    size_t used = (size_t)snprintf(err->pointer, sizeof(err->pointer), "/files/");
-
-    for (; *name != '\0' && used + 2 < sizeof(err->pointer); name++) {
-        if (*name == '~' || *name == '/') {
-            err->pointer[used++] = '~';
-            err->pointer[used++] = *name == '~' ? '0' : '1';
-        } else {
-            err->pointer[used++] = *name;
-        }
-    }
-    err->pointer[used] = '\0';
-}
 
 static int normalise(char **path, struct err *err)
 {
@@ -55,9 +43,7 @@ int place_check(struct run_request *request, struct err *err)
 {
     for (size_t i = 0; i < request->file_count; i++) {
         if (normalise(&request->files[i].path, err) < 0) {
-            if (err != NULL) {
-                point_at_file(err, request->files[i].path);
-            }
+            point_at(err, "/files/", request->files[i].path);
             return -1;
         }
     }
@@ -93,6 +79,18 @@ void place_open_session(struct sandbox *sandbox, const struct session_hold *hold
                                  .path = alloc_text(session_hold_path(hold)),
                                  .root = session_hold_root(hold),
                                  .borrowed = true };
+}
+
+int place_open_host(struct sandbox *sandbox, const char *path, struct place *ret_place,
+                    struct err *err)
+{
+    int root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (root < 0) {
+        return err_set(err, ERR_CONFLICT, errno, "the workspace directory is not there any more");
+    }
+    *ret_place = (struct place){ .sandbox = sandbox, .path = alloc_text(path), .root = root };
+    return 0;
 }
 
 /* What setup installed is not the caller's files. */

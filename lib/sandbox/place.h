@@ -41,6 +41,10 @@ int place_open_fresh(struct sandbox *sandbox, const char *name, struct place *re
 void place_open_session(struct sandbox *sandbox, const struct session_hold *hold,
                         struct place *ret_place);
 
+/* A caller's host directory, resolved. 0, or -1 CONFLICT when it is not there any more. */
+int place_open_host(struct sandbox *sandbox, const char *path, struct place *ret_place,
+                    struct err *err);
+
 /* Writes the request's files and, if wanted, takes the census to compare with. 0 or -1. */
 int place_prepare(struct place *place, const struct run_request *request, struct err *err);
 

@@ -56,6 +56,7 @@ static void put(struct sandbox *sandbox, const struct execution *execution,
 
     (void)snprintf(row.id, sizeof(row.id), "%s", execution->id);
     (void)snprintf(row.session_id, sizeof(row.session_id), "%s", execution->session_id);
+    (void)snprintf(row.kernel_id, sizeof(row.kernel_id), "%s", execution->kernel_id);
     (void)snprintf(row.kind, sizeof(row.kind), "%s", run_kind_text(request->kind));
     (void)snprintf(row.state, sizeof(row.state), "%s", state_texts[state]);
     if (request->code != NULL) {

@@ -29,6 +29,8 @@ const char *run_kind_text(enum run_kind kind)
         return "runCode";
     case RUN_SETUP:
         return "setup";
+    case RUN_CELL:
+        return "cell";
     }
     return "";
 }
@@ -115,7 +117,9 @@ static void free_files(struct run_file *files, size_t count)
 static void free_secrets(struct run_file *secrets, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        explicit_bzero(secrets[i].data, secrets[i].size);
+        if (secrets[i].data != NULL) {
+            explicit_bzero(secrets[i].data, secrets[i].size);
+        }
     }
     free_files(secrets, count);
 }
@@ -163,6 +167,8 @@ void run_result_done(struct run_result *result)
 {
     buf_done(&result->stdout_data);
     buf_done(&result->stderr_data);
+    buf_done(&result->late_stdout);
+    buf_done(&result->late_stderr);
     for (size_t i = 0; i < result->result_count; i++) {
         buf_done(&result->results[i]);
     }

@@ -14,10 +14,10 @@
 #include "lib/cell/bundle.h" /* readers of a result need its form */
 #include "lib/sandbox/limits.h"
 
-enum run_kind { RUN_COMMAND, RUN_CODE, RUN_SETUP };
+enum run_kind { RUN_COMMAND, RUN_CODE, RUN_SETUP, RUN_CELL };
 enum run_language { RUN_PYTHON, RUN_BASH, RUN_NODE, RUN_LANGUAGE_MAX };
 
-const char *run_kind_text(enum run_kind kind);             /* "run", "runCode", "setup" */
+const char *run_kind_text(enum run_kind kind);             /* "run", "runCode", "setup", "cell" */
 const char *run_language_text(enum run_language language); /* "python", "bash", "node" */
 /* 0 and the value, or -1. */
 int run_language_parse(const char *text, enum run_language *ret_language);
@@ -49,7 +49,7 @@ struct run_request {
     char *cwd;       /* absolute path in the box, NULL: /workspace */
     struct run_file *files;
     size_t file_count;
-    struct strv fetch; /* paths to return after */
+    struct strv fetch;        /* paths to return after */
     struct run_file *secrets; /* by name: files of this box alone, told nowhere */
     size_t secret_count;
     char *workspace; /* of a one-shot: host directory of the caller, NULL: a fresh one */
@@ -64,6 +64,7 @@ struct run_request {
     char *id;               /* the caller's own execution id, NULL: one is made */
     char fingerprint[65];   /* hash of the body, to know the same request again; "": none */
     double queue_timeout_s; /* 0: waits as long as it takes */
+    bool kill_at_end;       /* of a cell: its deadline and cancel kill the kernel at once */
     bool interactive;       /* stdin stays open for execution_write_stdin */
     bool detach;            /* a background process: no deadline but its session's end */
     bool live_output;       /* somebody follows: python flushes at each line end */
@@ -138,6 +139,8 @@ struct run_result {
     struct buf stderr_data;
     bool truncated_stdout;
     bool truncated_stderr;
+    struct buf late_stdout; /* of a kernel: written after the end of the cell before */
+    struct buf late_stderr;
     enum run_fault fault;
     char fault_message[256];
     char fault_evidence[160];

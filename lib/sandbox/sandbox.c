@@ -25,10 +25,11 @@
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/janitor.h"
 #include "lib/sandbox/language.h"
-#include "lib/sandbox/place.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/vetting.h"
+#include "lib/store/rows_kernel.h"
 #include "lib/work/workspace.h"
 
 #define DEFAULT_QUEUE_MAX 256
@@ -111,6 +112,7 @@ static int open_state(struct sandbox *sandbox, const struct sandbox_config *conf
     call_sweep(sandbox);
     session_remove_leftovers(sandbox);
     records_lose(sandbox);
+    (void)rows_kernel_lose(sandbox->store, "the server was restarted", clock_wall_ms(), NULL);
     return 0;
 }
 
@@ -120,6 +122,7 @@ static void init(struct sandbox *sandbox, const struct sandbox_config *config)
     sandbox->render = config->render;
     (void)pthread_mutex_init(&sandbox->lock, NULL);
     live_init(&sandbox->live);
+    kernels_table_init(&sandbox->kernels);
     limits_maxima(&sandbox->maxima);
     limits_fill(&sandbox->maxima, &config->maxima);
     limits_defaults(&sandbox->defaults);
@@ -169,6 +172,7 @@ void sandbox_close(struct sandbox *sandbox)
     free(sandbox->home);
     free(sandbox->own_resolved[0]);
     free(sandbox->own_resolved[1]);
+    kernels_table_done(&sandbox->kernels);
     live_done(&sandbox->live);
     (void)pthread_mutex_destroy(&sandbox->lock);
     free(sandbox);
@@ -184,6 +188,7 @@ void sandbox_drain(struct sandbox *sandbox, int64_t deadline)
     (void)live_wait_empty(&sandbox->live, deadline);
     live_cancel_all(&sandbox->live, CANCEL_SHUTDOWN);
     (void)live_wait_empty(&sandbox->live, clock_deadline_after_s(LADDER_S));
+    kernels_table_close(&sandbox->kernels, NULL, clock_deadline_after_s(LADDER_S));
 }
 
 static int check_space(struct sandbox *sandbox, struct err *err)
@@ -287,8 +292,7 @@ const char *sandbox_language_version(struct sandbox *sandbox, enum run_language 
 struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
                                  struct err *err)
 {
-    if (limits_check(&request->limits, &sandbox->maxima, err) < 0 ||
-        place_check(request, err) < 0 || check_space(sandbox, err) < 0) {
+    if (vetting_request(sandbox, request, err) < 0 || check_space(sandbox, err) < 0) {
         run_request_free(request);
         return NULL;
     }

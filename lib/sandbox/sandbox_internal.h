@@ -12,6 +12,7 @@
 
 #include "lib/base/pool.h"
 #include "lib/box/boxes.h"
+#include "lib/sandbox/kernels_table.h"
 #include "lib/sandbox/live.h"
 #include "lib/sandbox/sandbox.h"
 #include "lib/sandbox/session_table.h"
@@ -38,6 +39,7 @@ struct sandbox {
     char *own_resolved[3]; /* the same */
     struct janitor *janitor;
     struct live live;
+    struct kernels_table kernels;
     struct limits maxima;
     struct limits defaults;
     atomic_ullong executions_total;

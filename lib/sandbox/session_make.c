@@ -17,6 +17,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/id.h"
 #include "lib/base/text.h"
+#include "lib/sandbox/mounts.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_table.h"
 #include "lib/store/rows_session.h"
@@ -39,40 +40,13 @@ static int check_engine(struct sandbox *sandbox, const char *engine, struct err 
                      abilities.engine);
 }
 
-static int resolve_mount(struct sandbox *sandbox, struct run_mount *mount, struct err *err)
-{
-    char *source;
-    char *target;
-
-    if (hostdir_source(mount->source, &sandbox->host_rules, &source, err) < 0) {
-        return -1;
-    }
-    if (hostdir_target(mount->target, &target, err) < 0) {
-        free(source);
-        return -1;
-    }
-    free(mount->source);
-    free(mount->target);
-    mount->source = source;
-    mount->target = target;
-    return 0;
-}
-
 static int resolve(struct sandbox *sandbox, struct options *options, struct err *err)
 {
     if (limits_check(&options->limits, &sandbox->maxima, err) < 0 ||
         check_engine(sandbox, options->engine, err) < 0) {
         return -1;
     }
-    for (size_t i = 0; i < options->mount_count; i++) {
-        if (resolve_mount(sandbox, &options->mounts[i], err) < 0) {
-            if (err != NULL && err->pointer[0] == '\0') {
-                (void)snprintf(err->pointer, sizeof(err->pointer), "/mounts");
-            }
-            return -1;
-        }
-    }
-    return 0;
+    return mounts_resolve(&sandbox->host_rules, options->mounts, options->mount_count, err);
 }
 
 /* Makes or opens the workspace; the row gets its name. */

@@ -72,6 +72,7 @@ static int remove_closed(struct sandbox *sandbox, const char *id, bool tombstone
     int result;
 
     live_cancel_session(&sandbox->live, id);
+    kernels_table_close(&sandbox->kernels, id, clock_deadline_after_s(WAIT_S));
     if (!session_table_wait(&sandbox->sessions, id, clock_deadline_after_s(WAIT_S))) {
         session_table_reopen(&sandbox->sessions, id);
         return err_set(err, ERR_SESSION_BUSY, 0, "something in the session does not end");

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * boxing: what a request means for its box.
+ * Owns: nothing.
+ * Threads: run threads (see box.h).
+ * May include: all of lib.
+ */
+#include "lib/sandbox/boxing.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/box/box.h"
+#include "lib/sandbox/guest_env.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session.h"
+#include "lib/sandbox/setup.h"
+
+/* A launcher that takes longer than this is broken; a program's own deadline starts after it. */
+#define LAUNCH_S 15
+#define MIB (UINT64_C(1) << 20)
+
+/* Did a setup of this session install something? A link there is the box's own play. */
+static bool has_deps(const struct boxing *boxing)
+{
+    struct stat status;
+
+    return boxing->root >= 0 &&
+           fstatat(boxing->root, SESSION_DEPS, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(status.st_mode);
+}
+
+static bool locks_deps(const struct boxing *boxing)
+{
+    const struct run_request *request = boxing->request;
+
+    return request->kind != RUN_SETUP && request->deps_readonly && has_deps(boxing);
+}
+
+static void fill_mounts(const struct run_request *request, struct box_mount *mounts)
+{
+    for (size_t i = 0; i < request->mount_count; i++) {
+        mounts[i] = (struct box_mount){ .source = request->mounts[i].source,
+                                        .target = request->mounts[i].target,
+                                        .writable = request->mounts[i].writable };
+    }
+}
+
+int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *err)
+{
+    const struct run_request *request = boxing->request;
+    CLEANUP_FREE struct box_mount *mounts = alloc_zero(request->mount_count + 1, sizeof(*mounts));
+    CLEANUP_FREE char *deps = alloc_printf("%s/%s", boxing->workspace, SESSION_DEPS);
+    struct box_spec spec = {
+        .workspace = boxing->workspace,
+        .mounts = mounts,
+        .mount_count = request->mount_count,
+        .limits = { .memory_bytes = request->limits.memory_mb * MIB,
+                    .pids = (uint32_t)request->limits.pids,
+                    .cpus = request->limits.cpus,
+                    .disk_bytes = request->limits.disk_mb * MIB },
+        .network = request->network,
+        .driver = boxing->driver,
+        .deadline = clock_deadline_after_s(LAUNCH_S),
+        .cancel = boxing->cancel,
+    };
+
+    fill_mounts(request, mounts);
+    if (locks_deps(boxing)) {
+        mounts[spec.mount_count++] = (struct box_mount){ .source = deps, .target = SETUP_DEPS };
+    }
+    if (box_start(boxing->sandbox->boxes, &spec, ret_box, err) == 0) {
+        return 0;
+    }
+    /* The call's own time has not begun: a launcher that hangs is a box that can't start. */
+    if (err != NULL && err->code == ERR_DEADLINE) {
+        err->code = ERR_BOX_START_FAILED;
+    }
+    return -1;
+}
+
+void boxing_env(const struct boxing *boxing, struct strv *env)
+{
+    guest_env_make(boxing->request, has_deps(boxing), env);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * boxing: from a request to the box it runs in: spec and environment. For lib/sandbox; run threads.
+ */
+#ifndef KERND_SANDBOX_BOXING_H
+#define KERND_SANDBOX_BOXING_H
+
+#include <stdbool.h>
+
+#include "lib/base/cancel.h"
+#include "lib/base/err.h"
+#include "lib/base/strv.h"
+#include "lib/sandbox/run.h"
+
+struct box;
+struct sandbox;
+
+/* One box to be: borrowed pointers. */
+struct boxing {
+    struct sandbox *sandbox;
+    const struct run_request *request; /* limits, mounts, network, session */
+    const char *workspace;             /* host path */
+    int root;                          /* the same, open */
+    struct cancel *cancel;
+    bool driver; /* a program connects back */
+};
+
+/* As box_start. */
+int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *err);
+
+/* Appends the variables of the request's program, see guest_env.h. */
+void boxing_env(const struct boxing *boxing, struct strv *env);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels: warm interpreters of sessions, as callers see them. Any thread but the event one.
+ *
+ * Cells of one kernel run one after the other, in the order they came; each is an execution. A live
+ * kernel is a use of its session: the session's idle time starts when its last kernel is gone.
+ */
+#ifndef KERND_SANDBOX_KERNELS_H
+#define KERND_SANDBOX_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/sandbox/execution.h"
+#include "lib/sandbox/session.h"
+
+struct sandbox;
+
+enum kernels_state {
+    KERNELS_STARTING,
+    KERNELS_IDLE,
+    KERNELS_BUSY,
+    KERNELS_FROZEN, /* idle for long: its processes are stopped, the next cell wakes them */
+    KERNELS_DEAD,
+};
+const char *kernels_state_text(enum kernels_state state);
+
+struct kernels_options {
+    const char *id; /* NULL: one is made */
+    enum run_language language;
+    double timeout_s;      /* of each cell that has none of its own */
+    double idle_timeout_s; /* then it is frozen; 0: never */
+    double ttl_s;          /* after the last cell: then it is closed; 0: never */
+};
+#define KERNELS_IDLE_TIMEOUT_S 600.0
+#define KERNELS_TTL_S 3600.0
+
+struct kernels_view {
+    char id[SESSION_ID_SIZE];
+    char session_id[SESSION_ID_SIZE];
+    char language[16];
+    char interpreter[64]; /* "python 3.11.2", "" until it is known */
+    enum kernels_state state;
+    char reason[256]; /* why it is dead; "" */
+    uint64_t cells;   /* begun */
+    size_t queued;
+    int64_t memory_bytes; /* now; -1: not known */
+    double timeout_s;
+    double idle_timeout_s;
+    double ttl_s;
+    int64_t created_ms;
+    int64_t used_ms;
+    int64_t ended_ms; /* 0: it lives */
+};
+
+/* Waits for an opening or restart; done is called once, on any thread. */
+struct kernels_waiter {
+    void (*done)(struct kernels_waiter *waiter);
+    struct kernels_waiter *next; /* the kernel's own */
+};
+
+/*
+ * Makes a kernel; its box starts on a run thread. waiter (may be NULL) is called when it is idle or
+ * dead: then kernels_get tells which. 0 and the view (STARTING), or -1 KERNEL_EXISTS,
+ * SESSION_NOT_FOUND, QUEUE_FULL, TOO_MANY_REQUESTS (too many kernels), NOT_SUPPORTED_HERE.
+ */
+int kernels_open(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
+                 const struct kernels_options *options, struct kernels_waiter *waiter,
+                 struct kernels_view *ret_view, struct err *err);
+
+/* -1 KERNEL_NOT_FOUND, SESSION_NOT_FOUND; KERNEL_LOST: it ended with a server before this one. */
+int kernels_get(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
+                const char *id, struct kernels_view *ret_view, struct err *err);
+
+struct kernels_list {
+    struct kernels_view *items;
+    size_t count;
+};
+void kernels_list_done(struct kernels_list *list);
+int kernels_list(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
+                 struct kernels_list *ret_list, struct err *err);
+
+/*
+ * Queues a cell: request->kind is RUN_CELL, limits.timeout_s 0 means the kernel's. Takes the
+ * request over. The execution with one reference, or NULL with KERNEL_DEAD (the message tells why
+ * it died), KERNEL_LOST, KERNEL_NOT_FOUND, QUEUE_FULL.
+ */
+struct execution *kernels_submit(struct sandbox *sandbox, const struct session_actor *actor,
+                                 const char *session_id, const char *id,
+                                 struct run_request *request, struct err *err);
+
+/*
+ * Interrupts the cell that runs, if one does: *ret_cell is its execution (one reference), NULL when
+ * none runs. Its end tells what happened: the state was kept, or after KERNEL_GRACE_MS the kernel
+ * had to be killed.
+ */
+int kernels_interrupt(struct sandbox *sandbox, const struct session_actor *actor,
+                      const char *session_id, const char *id, struct execution **ret_cell,
+                      struct err *err);
+
+/* Kills what runs, drops what is queued, starts a clean interpreter under the same id. */
+int kernels_restart(struct sandbox *sandbox, const struct session_actor *actor,
+                    const char *session_id, const char *id, struct kernels_waiter *waiter,
+                    struct err *err);
+
+/* Ends and forgets it. 0 also when it is not there. */
+int kernels_delete(struct sandbox *sandbox, const struct session_actor *actor,
+                   const char *session_id, const char *id, struct err *err);
+
+#endif
