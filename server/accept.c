@@ -50,7 +50,8 @@ static void take(struct edge *edge, struct MHD_Daemon *daemon, int fd,
         send_away(fd, ERR_FORBIDDEN, "this socket belongs to another user");
         return;
     }
-    if (atomic_load(&edge->connection_count) >= edge->connections_max) {
+    if (atomic_fetch_add(&edge->connection_count, 1) >= edge->connections_max) {
+        (void)atomic_fetch_sub(&edge->connection_count, 1);
         send_away(fd, ERR_TOO_MANY_REQUESTS, "too many connections are open");
         return;
     }
@@ -59,6 +60,7 @@ static void take(struct edge *edge, struct MHD_Daemon *daemon, int fd,
     }
     /* Takes the socket over, and closes it if it can't be served. */
     if (MHD_add_connection(daemon, fd, (const struct sockaddr *)address, size) != MHD_YES) {
+        (void)atomic_fetch_sub(&edge->connection_count, 1);
         log_line(LOG_WARNING, "a connection could not be taken", NULL);
     }
 }

@@ -88,6 +88,7 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
 {
     const struct config *config = daemon->config;
     const struct sandbox_config sandbox_config = {
+        .render = api_render,
         .state_dir = config->state_dir,
         .runtime_dir = config->runtime_dir,
         .library_dir = config->library_dir,

@@ -35,11 +35,11 @@ struct edge {
     /* The list, and the `exchange` of every connection in it. */
     pthread_mutex_t lock;
     struct connection *connections;
-    atomic_size_t connection_count;
-    atomic_size_t exchanges; /* begun and not completed */
-    atomic_size_t suspended; /* connections that libmicrohttpd must not be stopped with */
-    atomic_size_t buffered;  /* bytes of request bodies in memory */
-    atomic_bool draining;    /* new requests are refused */
+    atomic_size_t connection_count; /* from the accept until libmicrohttpd has closed it */
+    atomic_size_t exchanges;        /* begun and not completed */
+    atomic_size_t suspended;        /* connections that libmicrohttpd must not be stopped with */
+    atomic_size_t buffered;         /* bytes of request bodies in memory */
+    atomic_bool draining;           /* new requests are refused */
 };
 
 #endif
