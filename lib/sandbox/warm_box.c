@@ -93,7 +93,7 @@ bool warm_box_lives(struct warm *warm)
 void warm_box_reason(const struct box_outcome *outcome, enum box_stop stop, char *out, size_t size)
 {
     if (outcome->oom || stop == BOX_STOP_OOM) {
-        (void)snprintf(out, size, "out of memory (%s)", outcome->evidence);
+        (void)snprintf(out, size, "out of memory (%.100s)", outcome->evidence);
     } else if (stop == BOX_STOP_DEADLINE) {
         (void)snprintf(out, size, "timeout: a cell would not be interrupted");
     } else if (stop == BOX_STOP_CANCELLED) {
