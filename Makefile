@@ -81,7 +81,9 @@ INIT_LDFLAGS = -static -pthread \
 
 # ROOMS="base box" makes check-unit build and test these folders of lib/ alone.
 INIT_SOURCES := $(wildcard lib/box/init.c lib/box/init_*.c)
-LIB_SOURCES := $(filter-out $(INIT_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
+# kernd-shell, the driver of bash kernels, is a program in the box too.
+SHELL_SOURCES := $(wildcard lib/cell/shell.c)
+LIB_SOURCES := $(filter-out $(INIT_SOURCES) $(SHELL_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
 API_SOURCES := $(if $(ROOMS),,$(wildcard api/*.c))
 SERVER_SOURCES := $(if $(ROOMS),,$(filter-out server/main.c,$(wildcard server/*.c)))
 MAIN_SOURCE := $(wildcard server/main.c)
@@ -92,7 +94,7 @@ FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 ASSETS := $(wildcard api/openapi.yaml server/assets/*)
 # The same description for programs, made from the one for people.
 MADE_ASSETS := $(if $(wildcard api/openapi.yaml),$(O)/made/openapi.json)
-DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js lib/cell/*.mjs)
+DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js lib/cell/*.mjs lib/cell/*.sh)
 
 object = $(patsubst %.c,$(O)/obj/%.o,$(1))
 ASSET_OBJECTS := $(ASSETS:%=$(O)/obj/assets/%.o) $(MADE_ASSETS:%=$(O)/obj/assets/%.o)
@@ -106,6 +108,7 @@ INIT_BASE_OBJECTS := $(patsubst %.c,$(O)/init/%.o,$(wildcard lib/base/*.c))
 UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 SHIPPED := $(if $(MAIN_SOURCE),$(O)/kernd) $(if $(INIT_SOURCES),$(O)/kernd-init) \
+    $(if $(SHELL_SOURCES),$(O)/kernd-shell) \
     $(DRIVERS:lib/cell/%=$(O)/%) $(if $(DRIVERS),$(O)/__pycache__/made)
 
 .PHONY: all
@@ -156,6 +159,9 @@ $(O)/init/base.a: $(INIT_BASE_OBJECTS)
 	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
 
 $(O)/kernd-init: $(INIT_OBJECTS) $(O)/init/base.a
+	$(call say,LD,$@)$(CC) $(INIT_LDFLAGS) -o $@ $^
+
+$(O)/kernd-shell: $(SHELL_SOURCES:%.c=$(O)/init/%.o) $(O)/init/base.a
 	$(call say,LD,$@)$(CC) $(INIT_LDFLAGS) -o $@ $^
 
 $(DRIVERS:lib/cell/%=$(O)/%): $(O)/%: lib/cell/%
@@ -252,8 +258,8 @@ stress: all
 # ---- lint ----------------------------------------------------------------------------------------
 
 C_FILES := $(foreach d,lib/* api server tests/unit tests/fuzz tests/escape tests/stress tests/bench,$(wildcard $(d)/*.c $(d)/*.h))
-PRODUCT_C := $(INIT_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(MAIN_SOURCE)
-SHELL_FILES := .ci/run $(wildcard tests/*/*.sh)
+PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(MAIN_SOURCE)
+SHELL_FILES := .ci/run $(wildcard tests/*/*.sh lib/cell/*.sh)
 TIDY_JOBS ?= $(shell nproc)
 
 .PHONY: lint format format-check tidy cppcheck shellcheck layers banned sizes exports routes analyze
@@ -327,6 +333,7 @@ UNIT_DIR := $(DESTDIR)$(PREFIX)/lib/systemd/user
 install: all
 	install -D -m 755 $(O)/kernd $(DESTDIR)$(PREFIX)/bin/kernd
 	install -D -m 755 $(O)/kernd-init $(LIBEXEC)/kernd-init
+	install -D -m 755 $(O)/kernd-shell $(LIBEXEC)/kernd-shell
 	$(foreach f,$(DRIVERS:lib/cell/%=%),install -D -m 644 $(O)/$(f) $(LIBEXEC)/$(f) &&) :
 	$(COMPILE_DRIVERS) $(PYTHON_DRIVERS:%=$(LIBEXEC)/%)
 	$(foreach f,$(UNITS:systemd/%=%),install -D -m 644 systemd/$(f) $(UNIT_DIR)/$(f) &&) :

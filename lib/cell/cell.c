@@ -22,7 +22,6 @@
 struct once {
     const struct cell_code *code;
     struct box_io *io;
-    struct cell_results *results;
     struct wire wire;
     bool ready;
 };
@@ -106,7 +105,7 @@ static int on_frame(struct once *once, const struct wire_frame *frame, struct er
     if (frame->type != WIRE_RESULT) {
         return err_set(err, ERR_INTERNAL, 0, "protocol: a frame that has no place in a run");
     }
-    return cell_results_add(once->results, once->io->sink, frame->data, frame->size, err);
+    return cell_results_add(once->code->results, once->io->sink, frame->data, frame->size, err);
 }
 
 /*
@@ -127,7 +126,7 @@ static int on_peer(void *peer)
         }
     }
     if (got < 0) {
-        once->results->truncated = true;
+        once->code->results->truncated = true;
     }
     if (got < 0 || read == WIRE_READ_END) {
         once->io->peer_fd = -1;
@@ -153,9 +152,9 @@ static int begin(struct box *box, const struct cell_code *code, struct err *err)
 }
 
 int cell_run_once(struct box *box, const struct cell_code *code, struct box_io *io,
-                  struct cell_results *results, enum box_stop *ret_stop, struct err *err)
+                  enum box_stop *ret_stop, struct err *err)
 {
-    struct once once = { .code = code, .io = io, .results = results, .wire = WIRE_INIT };
+    struct once once = { .code = code, .io = io, .wire = WIRE_INIT };
     int driver = -1;
 
     if (begin(box, code, err) < 0) {

@@ -23,16 +23,6 @@ enum cell_language { CELL_PYTHON, CELL_BASH, CELL_NODE };
 /* A text/plain is shortened above this many bytes, or above the caller's output cap if smaller. */
 #define CELL_TEXT_MAX ((size_t)1024 * 1024)
 
-/* What a caller asks for. Borrowed during the call. */
-struct cell_code {
-    enum cell_language language;
-    const char *code; /* UTF-8 */
-    size_t code_size;
-    const struct strv *env; /* "K=V", may be NULL */
-    const char *cwd;        /* absolute path in the box; NULL: /workspace */
-    bool live;              /* python: stdout leaves at each line end, not in blocks */
-};
-
 /* Rich results in the order they came, each an encoded bundle that bundle_decode accepted. */
 struct cell_results {
     struct buf *items;
@@ -44,6 +34,17 @@ struct cell_results {
 #define CELL_RESULTS_INIT ((struct cell_results){ 0 })
 
 void cell_results_done(struct cell_results *results);
+
+/* What a caller asks for. Borrowed during the call. */
+struct cell_code {
+    enum cell_language language;
+    const char *code; /* UTF-8 */
+    size_t code_size;
+    const struct strv *env;       /* "K=V", may be NULL */
+    const char *cwd;              /* absolute path in the box; NULL: /workspace */
+    bool live;                    /* python: stdout leaves at each line end, not in blocks */
+    struct cell_results *results; /* where rich results are added */
+};
 
 /*
  * Checks, keeps (within the caps) and emits (SINK_RESULT) one bundle as a driver sent it. 0, or -1
@@ -63,6 +64,6 @@ bool cell_needs_driver(enum cell_language language);
  * failed (errors of box_begin; IO).
  */
 int cell_run_once(struct box *box, const struct cell_code *code, struct box_io *io,
-                  struct cell_results *results, enum box_stop *ret_stop, struct err *err);
+                  enum box_stop *ret_stop, struct err *err);
 
 #endif

@@ -103,10 +103,11 @@ static int run_program(struct call *call, enum box_stop *ret_stop, struct err *e
                          &(struct cell_code){ .language = (enum cell_language)request->language,
                                               .code = request->code,
                                               .code_size = request->code_size,
+                                              .results = &call->cells,
                                               .env = &env,
                                               .cwd = request->cwd,
                                               .live = request->live_output },
-                         &call->io, &call->cells, ret_stop, err);
+                         &call->io, ret_stop, err);
 }
 
 static void take_usage(struct call *call, const struct box_outcome *outcome)

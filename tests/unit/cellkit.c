@@ -155,7 +155,8 @@ void cellkit_once(enum cell_language language, const char *code, struct cellkit_
     struct err err = ERR_INIT;
 
     cellkit_prepare(result, 60);
-    if (cell_run_once(box, &what, &result->io, &result->results, &result->stop, &err) < 0) {
+    what.results = &result->results;
+    if (cell_run_once(box, &what, &result->io, &result->stop, &err) < 0) {
         fail_msg("cell_run_once: %s", err.msg);
     }
     box_end(box, &result->io, &result->outcome);

@@ -154,8 +154,8 @@ static void a_deadline_and_a_missing_interpreter(void **state)
             what.env = &env;
         }
         cellkit_prepare(&result, 0.5);
-        assert_int_equal(cell_run_once(box, &what, &result.io, &result.results, &result.stop, NULL),
-                         0);
+        what.results = &result.results;
+        assert_int_equal(cell_run_once(box, &what, &result.io, &result.stop, NULL), 0);
         box_end(box, &result.io, &result.outcome);
         assert_int_equal(result.stop, missing ? BOX_STOP_EXITED : BOX_STOP_DEADLINE);
         if (missing) {
@@ -176,7 +176,8 @@ static void a_repr_that_never_ends_meets_the_deadline(void **state)
     (void)state;
     what.code_size = strlen(what.code);
     cellkit_prepare(&result, 0.5);
-    assert_int_equal(cell_run_once(box, &what, &result.io, &result.results, &result.stop, NULL), 0);
+    what.results = &result.results;
+    assert_int_equal(cell_run_once(box, &what, &result.io, &result.stop, NULL), 0);
     box_end(box, &result.io, &result.outcome);
     assert_int_equal(result.stop, BOX_STOP_DEADLINE);
     cellkit_done(&result);

@@ -386,6 +386,38 @@ static void a_cell_reads_its_own_input(void **state)
     kernel_close(kernel, &outcome);
 }
 
+static void other_languages_keep_their_state_too(void **state)
+{
+    static const struct {
+        enum cell_language language;
+        const char *set;
+        const char *get;
+        const char *loop;
+    } cells[] = {
+        { CELL_BASH, "x=7; f() { echo $x; }; exit 0", "f", "while :; do :; done" },
+        { CELL_NODE, "let x = 7", "let y = x; console.log(y)", "while (true);" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+        struct kernel *kernel = cellkit_kernel(cells[i].language, NULL);
+        struct box_outcome outcome;
+        struct cellkit_result result;
+
+        cellkit_expect(kernel, cells[i].set, "");
+        cellkit_expect(kernel, cells[i].get, "7\n");
+        cellkit_run(kernel, cells[i].loop, 0.5, &result);
+        assert_int_equal(result.stop, BOX_STOP_DEADLINE);
+        assert_true(result.reply.alive);
+        assert_true(result.reply.interrupted);
+        cellkit_done(&result);
+        cellkit_expect(kernel, cells[i].get, "7\n");
+        kernel_close(kernel, &outcome);
+        assert_true(outcome.gone);
+        assert_int_equal(outcome.wait_status, 0);
+    }
+}
+
 static void a_driver_that_does_not_start_is_told(void **state)
 {
     CLEANUP_STRV struct strv env = { 0 };
@@ -422,6 +454,7 @@ int main(void)
         cmocka_unit_test(background_children_do_not_hold_a_cell),
         cmocka_unit_test(interrupts_at_any_moment_lose_nothing),
         cmocka_unit_test(a_cell_reads_its_own_input),
+        cmocka_unit_test(other_languages_keep_their_state_too),
         cmocka_unit_test(a_driver_that_does_not_start_is_told),
     };
 

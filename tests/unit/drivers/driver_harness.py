@@ -92,13 +92,16 @@ class Driver:
             listener.listen(1)
             listener.settimeout(LIMIT_S)
             self.process = subprocess.Popen(
-                [*program[:-1], os.path.join(LIBRARY, program[-1]), address, self.workspace],
+                self.command(program, address),
                 cwd=self.workspace, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, start_new_session=True)
             self.connection, _ = listener.accept()
         os.unlink(address)
         self.connection.settimeout(LIMIT_S)
         self.ready = read_frame(self.connection)
+
+    def command(self, program, address):
+        return [*program[:-1], os.path.join(LIBRARY, program[-1]), address, self.workspace]
 
     def send_cell(self, mode, number=1, live=False, text_max=1 << 20, **fields):
         tags = {"name": 1, "code": 2, "stdin": 3, "environment": 4, "directory": 5}
