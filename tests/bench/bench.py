@@ -10,6 +10,7 @@ writes all samples as JSON. The row `bare true` is the control: when it wanders,
 busy with something else, the verdict is "no verdict" and the exit code is 2.
 """
 import argparse
+import ctypes
 import json
 import os
 import platform
@@ -36,6 +37,8 @@ INTERPRETERS = {"python": ["/usr/bin/python3", "-c", "pass"], "bash": ["/usr/bin
                 "node": ["/usr/bin/node", "-e", "0"]}
 CELLS = {"python": "pass", "bash": ":", "node": "0"}
 CONTROL = "bare true"
+WARM_UP = 3  # rounds that fill the page cache and are not counted
+PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
 
 def as_ordinary_user():
@@ -47,74 +50,99 @@ def as_ordinary_user():
                               *sys.argv[1:]])
 
 
-def spawn(command):
-    """Runs a bare command; (milliseconds, CPU milliseconds)."""
-    started = time.perf_counter_ns()
-    child = os.posix_spawnp(command[0], command, {"PATH": "/usr/bin:/bin"}, file_actions=[
-        (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
-    _, status, usage = os.wait4(child, 0)
-    took = (time.perf_counter_ns() - started) / 1e6
-    if status != 0:
-        raise AssertionError(f"{command} ended with {status}")
-    return took, (usage.ru_utime + usage.ru_stime) * 1000
+def milliseconds(usage):
+    return (usage.ru_utime + usage.ru_stime) * 1000
 
 
-class Caller:
-    """One client on one keep-alive connection."""
+def adopt_orphans():
+    """bwrap does not wait for the first process of its box: as its subreaper we inherit that one."""
+    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        sys.exit("prctl(PR_SET_CHILD_SUBREAPER) failed")
 
-    def __init__(self, daemon):
-        self.daemon = daemon
+
+def orphans_cpu():
+    """CPU milliseconds of the orphans that ended since the last call."""
+    spent = 0
+    while True:
+        try:
+            child, _, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return spent
+        if child == 0:
+            return spent
+        spent += milliseconds(usage)
+
+
+class Bare:
+    """A row that runs a command. Called: its milliseconds; then cpu(): its CPU milliseconds."""
+
+    def __init__(self, command):
+        self.command = command
+        self.spent = 0
+
+    def __call__(self):
+        started = time.perf_counter_ns()
+        child = os.posix_spawnp(self.command[0], self.command, {"PATH": "/usr/bin:/bin"},
+                                file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+        _, status, usage = os.wait4(child, 0)
+        took = (time.perf_counter_ns() - started) / 1e6
+        if status != 0:
+            raise AssertionError(f"{self.command} ended with {status}")
+        self.spent = milliseconds(usage)
+        return took
+
+    def cpu(self):
+        return self.spent + orphans_cpu()
+
+
+class Kernd:
+    """A row that asks the daemon over one keep-alive connection."""
+
+    def __init__(self, daemon, target, body):
+        self.daemon, self.target, self.body = daemon, target, harness.as_json(body)
         self.connection = daemon.connect()
         self.headers = {**daemon.authorization(), "Content-Type": "application/json"}
+        self.before = 0
 
-    def call(self, target, body):
-        body = harness.as_json(body)
-        before = self.cpu()
+    def __call__(self):
+        self.before = self._total()
         started = time.perf_counter_ns()
-        reply = self.connection.exchange("POST", target, self.headers, body)
+        reply = self.connection.exchange("POST", self.target, self.headers, self.body)
         took = (time.perf_counter_ns() - started) / 1e6
         if reply.status != 200 or not reply.json["success"]:
             raise AssertionError(reply)
-        return took, before
+        return took
 
-    def cpu(self):
-        """CPU milliseconds of the daemon and of the children it has waited for, since its start."""
+    def _total(self):
+        """CPU milliseconds of the daemon and of the children it has waited for."""
         with open(f"/proc/{self.daemon.pid}/stat", encoding="ascii") as file:
             fields = file.read().rsplit(")", 1)[1].split()
         return sum(map(int, fields[11:15])) * TICK_MS
 
+    def cpu(self):
+        return self._total() - self.before
 
-def rows_of(caller):
-    """Name to function; each returns (milliseconds, CPU milliseconds)."""
-    def kernd(target, body):
-        def row():
-            took, before = caller.call(target, body)
-            row.after = lambda: caller.cpu() - before
-            return took, None
-        return row
 
-    rows = {CONTROL: lambda: spawn(["/usr/bin/true"]),
-            "bwrap true": lambda: spawn([*BWRAP, "/usr/bin/true"]),
-            "kernd run [\"true\"]": kernd("/v1/run", {"command": ["true"]})}
+def rows_of(daemon):
+    rows = {CONTROL: Bare(["/usr/bin/true"]), "bwrap true": Bare([*BWRAP, "/usr/bin/true"]),
+            "kernd run [\"true\"]": Kernd(daemon, "/v1/run", {"command": ["true"]})}
     for language, command in INTERPRETERS.items():
-        if not os.path.exists(command[0]):
-            continue
-        rows[f"bare {language}"] = lambda command=command: spawn(command)
-        rows[f"bwrap {language}"] = lambda command=command: spawn([*BWRAP, *command])
-        rows[f"kernd runCode {language}"] = kernd("/v1/runCode", {"code": CELLS[language],
-                                                                  "language": language})
+        if os.path.exists(command[0]):
+            rows[f"bare {language}"] = Bare(command)
+            rows[f"bwrap {language}"] = Bare([*BWRAP, *command])
+            rows[f"kernd runCode {language}"] = Kernd(
+                daemon, "/v1/runCode", {"code": CELLS[language], "language": language})
     return rows
 
 
 def measure(rows, rounds, pause):
     samples = {name: [] for name in rows}
-    for number in range(rounds + 3):
+    for number in range(rounds + WARM_UP):
         for name, row in rows.items():
-            took, cpu = row()
+            took = row()
             time.sleep(pause)  # also lets the daemon finish what it does behind the answer
-            if cpu is None:
-                cpu = row.after()
-            if number >= 3:  # the first rounds warm the page cache
+            cpu = row.cpu()
+            if number >= WARM_UP:
                 samples[name].append((took, cpu))
     return samples
 
@@ -142,12 +170,10 @@ def saturation(daemon, seconds):
         return sum(counts) / seconds
 
     def client():
-        caller = Caller(daemon)
-        return lambda: caller.call("/v1/runCode", {"code": "pass", "language": "python"})
+        return Kernd(daemon, "/v1/runCode", {"code": "pass", "language": "python"})
 
     def launcher():
-        command = [*BWRAP, *INTERPRETERS["python"]]
-        return lambda: spawn(command)
+        return Bare([*BWRAP, *INTERPRETERS["python"]])
 
     found = {"kernd runCode python, 8 clients": many(8, client),
              f"bwrap python, {os.cpu_count()} at once": many(os.cpu_count(), launcher)}
@@ -155,7 +181,7 @@ def saturation(daemon, seconds):
 
 
 def busy_share(before, after):
-    """How much of the machine was used by others, from /proc/stat, ours excluded by the caller."""
+    """How much of the machine's time was used, by us or others."""
     return 1 - (after[3] - before[3]) / max(1, sum(after[:8]) - sum(before[:8]))
 
 
@@ -197,13 +223,14 @@ def parse():
 def main():
     wanted = parse()
     as_ordinary_user()
+    adopt_orphans()
     if shutil.which("bwrap") is None:
         sys.exit("bwrap is not installed")
     load = os.getloadavg()[0]
     daemon = harness.Daemon(["--log-level", "warning"]).start()
     try:
         before = machine_times()
-        samples = measure(rows_of(Caller(daemon)), wanted.rounds, wanted.pause)
+        samples = measure(rows_of(daemon), wanted.rounds, wanted.pause)
         busy = busy_share(before, machine_times())
         rates = saturation(daemon, wanted.seconds) if wanted.seconds else {}
         daemon.stop()
