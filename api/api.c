@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "api/execution_out.h"
 #include "api/problem.h"
 #include "api/resource.h"
 #include "api/route.h"
@@ -21,6 +22,11 @@
 
 /* The largest output there can be, twice, with every byte as an escape of six. */
 #define REPLY_MAX ((size_t)4 << 30)
+
+void api_render(const struct execution *execution, struct buf *event_text, struct buf *document)
+{
+    execution_out_render(execution, event_text, document);
+}
 
 struct api *api_new(struct sandbox *sandbox, struct err *err)
 {

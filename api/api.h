@@ -22,6 +22,7 @@
 
 struct api;       /* the resources over one sandbox */
 struct api_route; /* one row of the route table */
+struct execution;
 struct sandbox;
 
 enum api_body {
@@ -100,6 +101,9 @@ struct api_call {
 };
 
 /* ---- what the server calls ---- */
+
+/* The texts that are kept of an ended execution: for sandbox_config.render. */
+void api_render(const struct execution *execution, struct buf *event_text, struct buf *document);
 
 /* NULL with err on failure. The sandbox is borrowed. */
 struct api *api_new(struct sandbox *sandbox, struct err *err);

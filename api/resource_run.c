@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
+#include "api/execution_out.h"
 #include "api/resource.h"
-#include "api/result_out.h"
 #include "api/run_in.h"
 #include "lib/base/alloc.h"
 #include "lib/base/container.h"
@@ -65,7 +65,7 @@ static void answer(struct api_call *call, struct execution *execution)
     }
     resource_reply(call, 200, &json);
     api_reply_header(&call->reply, "X-Execution-Id", execution_id(execution));
-    result_out_write(&json, execution_id(execution), execution_request(execution), result);
+    execution_out_result(&json, execution, result);
     resource_finish(call, &json);
 }
 

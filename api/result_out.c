@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json_scan.h"
+#include "api/parts_out.h"
+#include "api/problem.h"
 #include "lib/base/text.h"
 
 static void write_text_field(struct json_out *json, const char *name, const char *text)
@@ -95,143 +96,103 @@ static void write_fault(struct json_out *json, const struct run_result *result)
 
 /* ---- output ---- */
 
-static void write_stream(struct json_out *json, const struct buf *data, bool truncated, bool base64)
-{
-    size_t size = data->size;
+/* Of what a record keeps inline; the log of events has all of it. */
+#define KEPT_STREAM_MAX ((size_t)1 << 20)
+#define KEPT_RESULTS_MAX ((size_t)8 << 20)
+#define KEPT_FETCHED_MAX ((size_t)1 << 20)
 
-    if (base64) {
+static bool is_cut(const struct result_out *what, const struct buf *data)
+{
+    return what->kept && data->size > KEPT_STREAM_MAX;
+}
+
+static void write_stream(struct json_out *json, const struct result_out *what,
+                         const struct buf *data, bool truncated)
+{
+    bool cut = is_cut(what, data);
+    size_t size = cut ? KEPT_STREAM_MAX : data->size;
+
+    if (what->request->stdout_base64) {
         json_out_base64(json, data->data, size);
         return;
     }
     /* The cap may have cut a character: half of one is not shown. */
-    if (truncated) {
+    if (truncated || cut) {
         size -= text_utf8_partial_tail(data->data, size);
     }
     json_out_text(json, data->data, size);
 }
 
-static void write_output(struct json_out *json, const struct run_result *result, bool base64)
+static void write_cut_stream(struct json_out *json, const struct result_out *what, const char *name,
+                             const struct buf *data)
 {
+    char url[128];
+
+    if (!is_cut(what, data)) {
+        return;
+    }
+    (void)snprintf(url, sizeof(url), "/v1/executions/%s/%s", what->id, name);
+    json_out_open(json, '{');
+    write_text_field(json, "stream", name);
+    json_out_key(json, "bytes");
+    json_out_count(json, data->size);
+    write_text_field(json, "url", url);
+    json_out_close(json, '}');
+}
+
+static void write_streams(struct json_out *json, const struct result_out *what)
+{
+    const struct run_result *result = what->result;
+
     json_out_key(json, "stdout");
-    write_stream(json, &result->stdout_data, result->truncated_stdout, base64);
+    write_stream(json, what, &result->stdout_data, result->truncated_stdout);
     json_out_key(json, "stderr");
-    write_stream(json, &result->stderr_data, result->truncated_stderr, base64);
-    if (base64) {
+    write_stream(json, what, &result->stderr_data, result->truncated_stderr);
+    if (is_cut(what, &result->stdout_data) || is_cut(what, &result->stderr_data)) {
+        json_out_key(json, "cutStreams");
+        json_out_open(json, '[');
+        write_cut_stream(json, what, "stdout", &result->stdout_data);
+        write_cut_stream(json, what, "stderr", &result->stderr_data);
+        json_out_close(json, ']');
+    }
+}
+
+/* Also in the end event, whose stream had the output itself. */
+static void write_about_streams(struct json_out *json, const struct result_out *what)
+{
+    if (what->request->stdout_base64) {
         write_text_field(json, "stdoutEncoding", "base64");
     }
-    write_bool_field(json, "truncated", result->truncated_stdout || result->truncated_stderr);
-    json_out_key(json, "truncatedStreams");
-    json_out_open(json, '[');
-    if (result->truncated_stdout) {
-        json_out_string(json, "stdout");
-    }
-    if (result->truncated_stderr) {
-        json_out_string(json, "stderr");
-    }
-    json_out_close(json, ']');
+    parts_out_truncated(json, what->result->truncated_stdout, what->result->truncated_stderr);
 }
 
 /* ---- rich results ---- */
 
-static bool is_json(const struct bundle_part *part)
+/* True: some were left out. */
+static bool write_results(struct json_out *json, const struct result_out *what)
 {
-    static const char whole[] = "application/json";
-    static const char suffix[] = "+json";
-    size_t suffix_size = sizeof(suffix) - 1;
-
-    if (part->mime_size == sizeof(whole) - 1 && memcmp(part->mime, whole, part->mime_size) == 0) {
-        return true;
-    }
-    return part->mime_size > suffix_size &&
-           memcmp(part->mime + part->mime_size - suffix_size, suffix, suffix_size) == 0;
-}
-
-/*
- * JSON becomes part of the answer as it is, once it is known to be strict; else it is left out.
- * Was it written?
- */
-static bool write_part(struct json_out *json, const struct bundle_part *part)
-{
-    const struct json_scan_bounds bounds = { .depth = RESULT_OUT_DEPTH, .values = SIZE_MAX };
-    bool as_json = is_json(part);
-
-    if (as_json && json_scan(part->data, part->data_size, &bounds, NULL) < 0) {
-        return false;
-    }
-    json_out_key_bytes(json, part->mime, part->mime_size);
-    if (as_json) {
-        json_out_raw(json, part->data, part->data_size);
-    } else {
-        json_out_text(json, part->data, part->data_size);
-    }
-    return true;
-}
-
-static void write_bundle(struct json_out *json, const struct bundle *bundle)
-{
-    bool whole = !bundle->shortened;
-
-    json_out_open(json, '{');
-    json_out_key(json, "data");
-    json_out_open(json, '{');
-    for (size_t i = 0; i < bundle->count; i++) {
-        whole = write_part(json, &bundle->parts[i]) && whole;
-    }
-    json_out_close(json, '}');
-    write_bool_field(json, "isMain", bundle->is_main);
-    write_bool_field(json, "truncated", !whole);
-    json_out_close(json, '}');
-}
-
-static void write_results(struct json_out *json, const struct run_result *result)
-{
+    const struct run_result *result = what->result;
     struct bundle bundle;
+    size_t left = what->kept ? KEPT_RESULTS_MAX : SIZE_MAX;
+    size_t count = 0;
 
     json_out_key(json, "results");
     json_out_open(json, '[');
-    for (size_t i = 0; i < result->result_count; i++) {
-        const struct buf *encoded = &result->results[i];
+    for (; count < result->result_count && result->results[count].size <= left; count++) {
+        const struct buf *encoded = &result->results[count];
 
+        left -= encoded->size;
         if (bundle_decode(encoded->data, encoded->size, &bundle, NULL) == 0) {
-            write_bundle(json, &bundle);
+            json_out_open(json, '{');
+            parts_out_bundle(json, &bundle);
+            json_out_close(json, '}');
         }
     }
     json_out_close(json, ']');
-    write_bool_field(json, "resultsTruncated", result->results_truncated);
+    return count < result->result_count;
 }
 
 /* ---- files ---- */
-
-/* Every byte that is not unreserved (RFC 3986, section 2.3) as an escape; slashes stay. */
-static void write_percent_path(struct json_out *json, const char *path)
-{
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-    CLEANUP_BUF struct buf text = BUF_INIT(strlen(path) * 3);
-
-    for (; *path != '\0'; path++) {
-        if (strchr(plain, *path) != NULL) {
-            (void)buf_append(&text, path, 1);
-        } else {
-            (void)buf_printf(&text, "%%%02X", (unsigned)(unsigned char)*path);
-        }
-    }
-    json_out_key(json, "pathPercent");
-    json_out_text(json, text.data, text.size);
-}
-
-static const char *change_text(enum run_change change)
-{
-    switch (change) {
-    case RUN_CREATED:
-        return "created";
-    case RUN_MODIFIED:
-        return "modified";
-    case RUN_DELETED:
-        return "deleted";
-    }
-    return NULL;
-}
 
 static void write_files(struct json_out *json, const struct run_result *result)
 {
@@ -241,18 +202,10 @@ static void write_files(struct json_out *json, const struct run_result *result)
         const struct run_change_row *row = &result->changes[i];
 
         json_out_open(json, '{');
-        write_text_field(json, "path", row->path);
-        /* A name that is not UTF-8 is told twice: to read, and to fetch. */
-        if (!text_utf8_valid(row->path, strlen(row->path))) {
-            write_percent_path(json, row->path);
-        }
-        json_out_key(json, "size");
-        json_out_count(json, row->size);
-        write_text_field(json, "change", change_text(row->change));
+        parts_out_change(json, row->path, row->size, row->change);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
-    write_bool_field(json, "filesTruncated", result->changes_truncated);
 }
 
 /* Two spellings of one path would give the object the same name twice. */
@@ -266,8 +219,11 @@ static bool is_repeated(const struct run_result *result, size_t index)
     return false;
 }
 
-static void write_fetched(struct json_out *json, const struct run_result *result)
+static void write_fetched(struct json_out *json, const struct result_out *what)
 {
+    const struct run_result *result = what->result;
+    size_t left = what->kept ? KEPT_FETCHED_MAX : SIZE_MAX;
+
     json_out_key(json, "fetched");
     json_out_open(json, '{');
     for (size_t i = 0; i < result->fetched_count; i++) {
@@ -280,7 +236,10 @@ static void write_fetched(struct json_out *json, const struct run_result *result
         json_out_open(json, '{');
         if (file->data == NULL) {
             write_text_field(json, "error", file->reason);
+        } else if (file->size > left) {
+            write_text_field(json, "error", "not_kept");
         } else {
+            left -= file->size;
             json_out_key(json, "base64");
             json_out_base64(json, file->data, file->size);
         }
@@ -338,23 +297,55 @@ static void write_times(struct json_out *json, const struct run_result *result)
     json_out_time(json, result->finished_wall_ms);
 }
 
-void result_out_write(struct json_out *json, const char *id, const struct run_request *request,
-                      const struct run_result *result)
+static void write_error(struct json_out *json, const struct err *failure)
 {
+    json_out_key(json, "error");
     json_out_open(json, '{');
-    write_text_field(json, "id", id);
-    write_text_field(json, "sessionId", NULL);
-    write_text_field(json, "kernelId", NULL);
-    write_text_field(json, "kind", run_kind_text(request->kind));
+    problem_write_members(json, failure);
+    json_out_close(json, '}');
+}
+
+static void write_members(struct json_out *json, const struct result_out *what, bool whole)
+{
+    const struct run_result *result = what->result;
+    bool left_out = false;
+
+    write_text_field(json, "id", what->id);
+    write_text_field(json, "sessionId", what->session_id);
+    write_text_field(json, "kernelId", what->kernel_id);
+    write_text_field(json, "kind", run_kind_text(what->request->kind));
     write_text_field(json, "state", "done");
     write_end(json, result);
-    write_output(json, result, request->stdout_base64);
+    if (whole) {
+        write_streams(json, what);
+    }
+    write_about_streams(json, what);
     write_fault(json, result);
-    write_results(json, result);
-    write_files(json, result);
-    write_fetched(json, result);
+    if (whole) {
+        left_out = write_results(json, what);
+        write_files(json, result);
+    }
+    write_bool_field(json, "resultsTruncated", result->results_truncated || left_out);
+    write_bool_field(json, "filesTruncated", result->changes_truncated);
+    write_fetched(json, what);
     write_usage(json, &result->usage);
-    write_limits(json, &request->limits, &result->enforced);
+    write_limits(json, &what->request->limits, &result->enforced);
     write_times(json, result);
+    if (what->failure != NULL) {
+        write_error(json, what->failure);
+    }
+}
+
+void result_out_write(struct json_out *json, const struct result_out *what)
+{
+    json_out_open(json, '{');
+    write_members(json, what, true);
+    json_out_close(json, '}');
+}
+
+void result_out_write_end(struct json_out *json, const struct result_out *what)
+{
+    json_out_open(json, '{');
+    write_members(json, what, false);
     json_out_close(json, '}');
 }

@@ -28,7 +28,8 @@ static struct json_object *render(const struct run_request *request,
     struct err err = ERR_INIT;
 
     json_out_init(&json, &out);
-    result_out_write(&json, "exe_1", request, result);
+    result_out_write(&json,
+                     &(struct result_out){ .id = "exe_1", .request = request, .result = result });
     assert_false(json_out_failed(&json));
     object = json_in_parse(out.data, out.size, &err);
     if (object == NULL) {

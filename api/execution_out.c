@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: write executions.
+ * Owns: the fields of an execution that is not done.
+ * Threads: any (pure functions).
+ * May include: lib/base, lib/sandbox.
+ */
+#include "api/execution_out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/problem.h"
+#include "api/result_out.h"
+#include "lib/base/clock.h"
+
+static struct result_out describe(const struct execution *execution,
+                                  const struct run_result *result)
+{
+    return (struct result_out){ .id = execution_id(execution),
+                                .session_id = execution_session_id(execution),
+                                .request = execution_request(execution),
+                                .result = result };
+}
+
+/* ---- what is kept ---- */
+
+static void render_result(struct result_out *what, struct buf *event_text, struct buf *document)
+{
+    struct json_out json;
+
+    json_out_init(&json, event_text);
+    result_out_write_end(&json, what);
+    what->kept = true;
+    json_out_init(&json, document);
+    result_out_write(&json, what);
+}
+
+/* The server could not do it: the event is the problem, the document a result without anything. */
+static void render_failure(const struct execution *execution, const struct err *failure,
+                           struct buf *event_text, struct buf *document)
+{
+    struct run_result nothing;
+    struct result_out what = describe(execution, &nothing);
+    struct json_out json;
+
+    run_result_init(&nothing);
+    nothing.fault = RUN_FAULT_STARTUP_FAILED;
+    (void)snprintf(nothing.fault_message, sizeof(nothing.fault_message), "%.250s", failure->msg);
+    nothing.finished_wall_ms = clock_wall_ms();
+    what.failure = failure;
+    json_out_init(&json, event_text);
+    json_out_open(&json, '{');
+    problem_write_members(&json, failure);
+    json_out_close(&json, '}');
+    json_out_init(&json, document);
+    result_out_write(&json, &what);
+    run_result_done(&nothing);
+}
+
+void execution_out_render(const struct execution *execution, struct buf *event_text,
+                          struct buf *document)
+{
+    struct err failure = ERR_INIT;
+    const struct run_result *result = execution_result(execution, &failure);
+    struct result_out what;
+
+    if (result == NULL) {
+        render_failure(execution, &failure, event_text, document);
+    } else {
+        what = describe(execution, result);
+        render_result(&what, event_text, document);
+    }
+}
+
+/* ---- what is told ---- */
+
+void execution_out_result(struct json_out *json, const struct execution *execution,
+                          const struct run_result *result)
+{
+    struct result_out what = describe(execution, result);
+
+    result_out_write(json, &what);
+}
+
+static const char *state_text(enum execution_state state)
+{
+    switch (state) {
+    case EXECUTION_QUEUED:
+        return "queued";
+    case EXECUTION_RUNNING:
+        return "running";
+    case EXECUTION_DONE:
+        return "done";
+    }
+    return NULL;
+}
+
+static void write_text(struct json_out *json, const char *name, const char *text)
+{
+    json_out_key(json, name);
+    json_out_string(json, *text == '\0' ? NULL : text);
+}
+
+static void write_time(struct json_out *json, const char *name, int64_t wall_ms)
+{
+    json_out_key(json, name);
+    json_out_time(json, wall_ms);
+}
+
+static void write_fault(struct json_out *json, const char *fault)
+{
+    json_out_key(json, "fault");
+    if (*fault == '\0') {
+        json_out_null(json);
+        return;
+    }
+    json_out_open(json, '{');
+    write_text(json, "type", fault);
+    write_text(json, "message",
+               strcmp(fault, run_fault_text(RUN_FAULT_LOST)) == 0
+                   ? "the server was killed while it ran"
+                   : "the details are no longer kept");
+    write_text(json, "evidence", "");
+    json_out_close(json, '}');
+}
+
+/* What a row tells of one without a document. */
+static void write_row(struct json_out *json, const struct execution_view *view)
+{
+    bool done = view->state == EXECUTION_DONE;
+
+    write_text(json, "id", view->id);
+    write_text(json, "sessionId", view->session_id);
+    write_text(json, "kernelId", view->kernel_id);
+    write_text(json, "kind", view->kind);
+    write_text(json, "state", state_text(view->state));
+    if (done) {
+        json_out_key(json, "success");
+        json_out_bool(json, view->has_exit_code && view->exit_code == 0 && view->fault[0] == '\0');
+    }
+    json_out_key(json, "exitCode");
+    if (view->has_exit_code) {
+        json_out_whole(json, view->exit_code);
+    } else {
+        json_out_null(json);
+    }
+    write_fault(json, view->fault);
+    write_time(json, "startedAt", view->started_ms);
+    write_time(json, "finishedAt", view->finished_ms);
+}
+
+void execution_out_view(struct json_out *json, const struct execution_view *view)
+{
+    json_out_open(json, '{');
+    json_out_key(json, "queuePosition");
+    if (view->queue_position >= 0) {
+        json_out_whole(json, view->queue_position);
+    } else {
+        json_out_null(json);
+    }
+    write_time(json, "createdAt", view->created_ms);
+    json_out_key(json, "codeBytes");
+    json_out_count(json, view->code_size);
+    write_text(json, "codeSha256", view->code_sha256);
+    if (view->document.size > 2) {
+        /* The document's members become part of this object. */
+        json_out_raw(json, view->document.data + 1, view->document.size - 2);
+    } else {
+        write_row(json, view);
+    }
+    json_out_close(json, '}');
+}
