@@ -22,12 +22,13 @@
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
-#define FILES_MAX 16
+#define FILES_MAX 32
 #define FILE_BYTES_MAX ((size_t)64 << 20)
-#define INIT_NAME "kernd-init"
+#define BYTECODE "__pycache__"
 
 struct staged_file {
-    char *name;
+    char *path; /* below the library directory */
+    bool is_program;
     int fd;
 };
 
@@ -36,40 +37,64 @@ struct stage {
     size_t count;
 };
 
-static bool is_wanted(const char *name)
+/* The programs that run inside boxes are called kernd-something; kernd itself is not among them. */
+static bool is_program(const char *name)
 {
-    return text_equal(name, INIT_NAME) || text_ends_with(name, ".py") ||
-           text_ends_with(name, ".js");
+    return text_starts_with(name, "kernd-");
 }
 
-static int add_file(struct stage *stage, int directory, const char *name, struct err *err)
+static bool is_wanted(const char *name)
 {
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+    return is_program(name) || text_ends_with(name, ".py") || text_ends_with(name, ".pyc") ||
+           text_ends_with(name, ".js") || text_ends_with(name, ".mjs");
+}
+
+static int add_file(struct stage *stage, int directory, const char *below, const char *name,
+                    struct err *err)
+{
+    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0 || stage->count == FILES_MAX) {
         fd_close(fd);
         return err_set(err, ERR_IO, errno, "%s: %s", name, err_errno_text(errno));
     }
-    stage->files[stage->count++] = (struct staged_file){ .name = alloc_text(name), .fd = fd };
+    stage->files[stage->count++] = (struct staged_file){
+        .path = alloc_printf("%s%s", below, name),
+        .is_program = is_program(name),
+        .fd = fd,
+    };
+    return 0;
+}
+
+/* All wanted files of one folder, which need not exist. */
+static int add_folder(struct stage *stage, const char *path, const char *below, struct err *err)
+{
+    CLEANUP_DIR DIR *directory = opendir(path);
+    const struct dirent *entry;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (is_wanted(entry->d_name) &&
+            add_file(stage, dirfd(directory), below, entry->d_name, err) < 0) {
+            return -1;
+        }
+    }
     return 0;
 }
 
 struct stage *stage_open(const char *library_dir, struct err *err)
 {
-    CLEANUP_DIR DIR *directory = opendir(library_dir);
+    CLEANUP_FREE char *bytecode = alloc_printf("%s/" BYTECODE, library_dir);
     struct stage *stage;
-    const struct dirent *entry;
 
-    if (directory == NULL) {
+    if (access(library_dir, R_OK | X_OK) < 0) {
         (void)err_set(err, ERR_IO, errno, "%s: %s", library_dir, err_errno_text(errno));
         return NULL;
     }
     stage = alloc_zero(1, sizeof(*stage));
-    while ((entry = readdir(directory)) != NULL) {
-        if (is_wanted(entry->d_name) && add_file(stage, dirfd(directory), entry->d_name, err) < 0) {
-            stage_free(stage);
-            return NULL;
-        }
+    if (add_folder(stage, library_dir, "", err) < 0 ||
+        add_folder(stage, bytecode, BYTECODE "/", err) < 0) {
+        stage_free(stage);
+        return NULL;
     }
     return stage;
 }
@@ -77,10 +102,9 @@ struct stage *stage_open(const char *library_dir, struct err *err)
 static bool is_usable(const struct stage *stage, const char *library_dir)
 {
     for (size_t i = 0; i < stage->count; i++) {
-        CLEANUP_FREE char *path = alloc_printf("%s/%s", library_dir, stage->files[i].name);
-        int wanted = text_equal(stage->files[i].name, INIT_NAME) ? R_OK | X_OK : R_OK;
+        CLEANUP_FREE char *path = alloc_printf("%s/%s", library_dir, stage->files[i].path);
 
-        if (access(path, wanted) < 0) {
+        if (access(path, stage->files[i].is_program ? R_OK | X_OK : R_OK) < 0) {
             return false;
         }
     }
@@ -89,14 +113,21 @@ static bool is_usable(const struct stage *stage, const char *library_dir)
 
 static int copy_file(const struct staged_file *file, const char *to_dir, struct err *err)
 {
-    CLEANUP_FREE char *path = alloc_printf("%s/%s", to_dir, file->name);
+    CLEANUP_FREE char *path = alloc_printf("%s/%s", to_dir, file->path);
     CLEANUP_BUF struct buf content = BUF_INIT(FILE_BYTES_MAX);
 
     if (fd_read_to_end(file->fd, &content, err) < 0) {
-        return err_prefix(err, "%s", file->name);
+        return err_prefix(err, "%s", file->path);
     }
-    if (fd_write_file(path, content.data, content.size,
-                      text_equal(file->name, INIT_NAME) ? 0555 : 0444) < 0) {
+    if (fd_write_file(path, content.data, content.size, file->is_program ? 0555 : 0444) < 0) {
+        return err_set(err, ERR_IO, errno, "%s: %s", path, err_errno_text(errno));
+    }
+    return 0;
+}
+
+static int make_folder(const char *path, struct err *err)
+{
+    if (mkdir(path, 0700) < 0 && errno != EEXIST) {
         return err_set(err, ERR_IO, errno, "%s: %s", path, err_errno_text(errno));
     }
     return 0;
@@ -104,14 +135,14 @@ static int copy_file(const struct staged_file *file, const char *to_dir, struct 
 
 int stage_finish(struct stage *stage, const char *runtime_dir, char **library_dir, struct err *err)
 {
-    CLEANUP_FREE char *copies = NULL;
+    CLEANUP_FREE char *copies = alloc_printf("%s/library", runtime_dir);
+    CLEANUP_FREE char *bytecode = alloc_printf("%s/" BYTECODE, copies);
 
     if (is_usable(stage, *library_dir)) {
         return 0;
     }
-    copies = alloc_printf("%s/library", runtime_dir);
-    if (mkdir(copies, 0700) < 0 && errno != EEXIST) {
-        return err_set(err, ERR_IO, errno, "%s: %s", copies, err_errno_text(errno));
+    if (make_folder(copies, err) < 0 || make_folder(bytecode, err) < 0) {
+        return -1;
     }
     for (size_t i = 0; i < stage->count; i++) {
         if (copy_file(&stage->files[i], copies, err) < 0) {
@@ -131,7 +162,7 @@ void stage_free(struct stage *stage)
         return;
     }
     for (size_t i = 0; i < stage->count; i++) {
-        free(stage->files[i].name);
+        free(stage->files[i].path);
         fd_close(stage->files[i].fd);
     }
     free(stage);

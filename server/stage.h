@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage: kernd-init and the drivers where the daemon's account can read them.
+ * stage: kernd-init, its siblings and the drivers where the daemon's account can read them.
  *
  * When root starts the daemon out of a directory that is closed to others (a build tree in /root),
  * the account it becomes can't reach them. They are opened as root, and copied into the runtime

@@ -165,6 +165,7 @@ class Users(unittest.TestCase):
             path = os.path.join(build, name)
             if os.path.isfile(path):
                 shutil.copy2(path, closed)
+        shutil.copytree(os.path.join(build, "__pycache__"), os.path.join(closed, "__pycache__"))
         original, harness.KERND = harness.KERND, os.path.join(closed, "kernd")
         try:
             daemon = start()
@@ -174,8 +175,11 @@ class Users(unittest.TestCase):
                 self.assertIn("copied kernd-init", daemon.log())
                 copies = os.listdir(os.path.join(daemon.runtime, "library"))
                 self.assertIn("kernd-init", copies)
-                self.assertTrue(all(name == "kernd-init" or name.endswith((".py", ".js", ".mjs"))
-                                    for name in copies), copies)
+                self.assertTrue(all(name.startswith("kernd-") or name == "__pycache__" or
+                                    name.endswith((".py", ".js", ".mjs")) for name in copies),
+                                copies)
+                bytecode = os.listdir(os.path.join(daemon.runtime, "library", "__pycache__"))
+                self.assertTrue(all(name.endswith(".pyc") for name in bytecode) and bytecode)
             finally:
                 daemon.stop()
         finally:
@@ -293,6 +297,9 @@ class Stopping(unittest.TestCase):
         daemon = start(arguments=("--log-format", "json"))
         try:
             self.assertEqual(daemon.get("/healthz").status, 200)
+            # The line is written when the client already has its answer.
+            harness.census.wait_until(lambda: '"request"' in daemon.log(), harness.seconds(10),
+                                      "the line of the request")
             lines = [wire.strict_json(line.encode()) for line in daemon.log().splitlines()]
             request = next(line for line in lines if line["event"] == "request")
             self.assertEqual((request["method"], request["route"], request["status"]),
