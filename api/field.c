@@ -223,8 +223,34 @@ static int check_required(const struct field_table *table, struct json_object *o
     return 0;
 }
 
-int field_read(const struct field_table *table, struct json_object *object, void *target,
-               struct err *err)
+/* The member is null. */
+static void set_back(const struct field *field, void *target, const void *fresh)
+{
+    char *to = (char *)target + field->offset;
+    const char *from = (const char *)fresh + field->offset;
+
+    switch (field->type) {
+    case FIELD_BOOL:
+        memcpy(to, from, sizeof(bool));
+        break;
+    case FIELD_WHOLE:
+        memcpy(to, from, sizeof(uint64_t));
+        break;
+    case FIELD_NUMBER:
+        memcpy(to, from, sizeof(double));
+        break;
+    case FIELD_CHOICE:
+        break;
+    case FIELD_OTHER:
+        if (field->unset != NULL) {
+            field->unset(target);
+        }
+        break;
+    }
+}
+
+int field_read_over(const struct field_table *table, struct json_object *object, void *target,
+                    const void *fresh, struct err *err)
 {
     json_object_object_foreach (object, name, value) {
         const struct field *field = find(table, name);
@@ -235,6 +261,15 @@ int field_read(const struct field_table *table, struct json_object *object, void
         if (value != NULL && read_value(field, value, target, err) < 0) {
             return -1;
         }
+        if (value == NULL && fresh != NULL) {
+            set_back(field, target, fresh);
+        }
     }
     return check_required(table, object, err);
+}
+
+int field_read(const struct field_table *table, struct json_object *object, void *target,
+               struct err *err)
+{
+    return field_read_over(table, object, target, NULL, err);
 }

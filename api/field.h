@@ -4,7 +4,8 @@
  *
  * A table is data: names, types, ranges, where the value goes. One table a request body (tables
  * can share rows through `more`). Types are exact: no number is taken from a string, no number is
- * rounded or cut to its range. A member that is null is as good as absent.
+ * rounded or cut to its range. A member that is null is as good as absent, or sets its field back
+ * (field_read_over).
  */
 #ifndef KERND_API_FIELD_H
 #define KERND_API_FIELD_H
@@ -36,6 +37,7 @@ struct field {
     void (*choose)(void *target, size_t index);
     /* pointer: the JSON pointer of value. 0, or -1 with err. */
     int (*read)(void *target, struct json_object *value, const char *pointer, struct err *err);
+    void (*unset)(void *target); /* of OTHER, for field_read_over; NULL: null is as good as absent */
 };
 
 struct field_table {
@@ -51,6 +53,13 @@ struct field_table {
  */
 int field_read(const struct field_table *table, struct json_object *object, void *target,
                struct err *err);
+
+/*
+ * As field_read over a target that already has values: a member that is null sets a boolean or a
+ * number back to what it is in `fresh`, a struct of the same type.
+ */
+int field_read_over(const struct field_table *table, struct json_object *object, void *target,
+                    const void *fresh, struct err *err);
 
 /* parent + "/" + name, with "~" and "/" escaped (RFC 6901), cut to fit. Returns out. */
 char *field_pointer(char out[static FIELD_POINTER_SIZE], const char *parent, const char *name);

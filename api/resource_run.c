@@ -1,63 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: submit one execution and answer when it is done.
- * Owns: the link between a waiting call and its execution.
+ * Owns: nothing.
  * Threads: handlers on the quick lane; the answer is written on the thread that ended the run.
  * May include: lib/base, lib/sandbox.
  */
 #include "api/resource_run.h"
 
-#include <stdlib.h>
-
 #include "api/execution_out.h"
 #include "api/resource.h"
+#include "api/execution_out.h"
+#include "api/rights.h"
 #include "api/run_in.h"
-#include "lib/base/alloc.h"
-#include "lib/base/container.h"
+#include "api/wait.h"
+#include "lib/base/clock.h"
 #include "lib/sandbox/execution.h"
 #include "lib/sandbox/sandbox.h"
+#include "lib/sandbox/session.h"
 
-/* A call that waits for its execution. */
-struct waiting {
-    struct execution_waiter waiter;
-    struct api_call *call;
-    struct execution *execution; /* a reference of its own */
-};
-
-/* Cancels the execution when the client hangs up. */
-struct hang_up {
-    struct api_hook hook;
-    struct execution *execution; /* a reference of its own, so that it needs nothing of the call */
-};
-
-static void hang_up_free(struct api_hook *hook)
-{
-    struct hang_up *hang_up = CONTAINER_OF(hook, struct hang_up, hook);
-
-    execution_unref(hang_up->execution);
-    free(hang_up);
-}
-
-static void hang_up_fire(struct api_hook *hook, enum cancel_reason reason)
-{
-    execution_cancel(CONTAINER_OF(hook, struct hang_up, hook)->execution, reason);
-    hang_up_free(hook);
-}
-
-static void hang_up_watch(struct api_call *call, struct execution *execution)
-{
-    struct hang_up *hang_up = alloc_zero(1, sizeof(*hang_up));
-
-    hang_up->hook.fire = hang_up_fire;
-    hang_up->execution = execution_ref(execution);
-    api_call_watch(call, &hang_up->hook);
-}
-
-static void answer(struct api_call *call, struct execution *execution)
+static void answer(struct api_call *call, struct execution *execution, enum wait_end end)
 {
     struct err err = ERR_INIT;
     struct json_out json;
-    const struct run_result *result = execution_result(execution, &err);
+    const struct run_result *result =
+        end == WAIT_DONE ? execution_result(execution, &err) : NULL;
 
     if (result == NULL) {
         resource_fail(call, &err);
@@ -69,38 +35,13 @@ static void answer(struct api_call *call, struct execution *execution)
     resource_finish(call, &json);
 }
 
-static void execution_done(struct execution_waiter *waiter)
-{
-    struct waiting *waiting = CONTAINER_OF(waiter, struct waiting, waiter);
-    struct api_hook *hook = api_call_unwatch(waiting->call);
-
-    if (hook != NULL) {
-        hang_up_free(hook);
-    }
-    answer(waiting->call, waiting->execution);
-    execution_unref(waiting->execution);
-    free(waiting);
-}
-
-static int check_rights(const struct api_call *call, const struct run_request *request,
-                        struct err *err)
-{
-    if (request->network && call->scope != API_SCOPE_FULL) {
-        return err_field(err, ERR_NETWORK_DENIED, "/network",
-                         "this token may not give a box the network");
-    }
-    return 0;
-}
-
-/* The request is taken over. */
-static void submit(struct api_call *call, struct run_request *request)
+void resource_run_submit(struct api_call *call, struct run_request *request)
 {
     struct err err = ERR_INIT;
-    struct waiting *waiting = NULL;
     struct execution *execution = NULL;
 
     request->caller = call->caller;
-    if (check_rights(call, request, &err) < 0) {
+    if (rights_check_request(call, request, &err) < 0) {
         run_request_free(request);
         resource_fail(call, &err);
         return;
@@ -110,29 +51,57 @@ static void submit(struct api_call *call, struct run_request *request)
         resource_fail(call, &err);
         return;
     }
-    waiting = alloc_zero(1, sizeof(*waiting));
-    waiting->waiter.done = execution_done;
-    waiting->call = call;
-    waiting->execution = execution;
-    hang_up_watch(call, execution);
-    /* May answer at once: neither the call nor waiting is touched after this. */
-    execution_wait(execution, &waiting->waiter);
+    wait_begin(call, &(struct wait_plan){ .execution = execution,
+                                          .deadline = CLOCK_NEVER,
+                                          .cancels = true,
+                                          .answer = answer });
+}
+
+/* Has the form of the answer, and nothing in the query. */
+static int check_form(const struct api_call *call, struct err *err)
+{
+    return resource_accepts_json(call, err) < 0 ? -1 : resource_no_query(call, err);
 }
 
 static void run(struct api_call *call, enum run_kind kind)
 {
+    const struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
+                                      .narrow = call->scope != API_SCOPE_FULL };
     struct err err = ERR_INIT;
     struct run_request *request = NULL;
 
-    if (resource_accepts_json(call, &err) == 0 && resource_no_query(call, &err) == 0) {
-        request = run_in_decode(kind, call->body, call->body_size,
-                                sandbox_defaults(call->api->sandbox), &err);
+    if (check_form(call, &err) == 0) {
+        request = run_in_decode(kind, call->body, call->body_size, &base, &err);
     }
     if (request == NULL) {
         resource_fail(call, &err);
         return;
     }
-    submit(call, request);
+    resource_run_submit(call, request);
+}
+
+static void run_in_session(struct api_call *call, enum run_kind kind)
+{
+    const struct session_actor actor = resource_actor(call);
+    struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox) };
+    struct err err = ERR_INIT;
+    struct session_hold *hold = NULL;
+    struct run_request *request = NULL;
+    char id[RESOURCE_ID_SIZE];
+
+    if (check_form(call, &err) == 0 &&
+        resource_id(call, "id", ERR_SESSION_NOT_FOUND, id, &err) == 0 &&
+        session_hold(call->api->sandbox, &actor, id, &hold, &err) == 0) {
+        base.session = session_hold_options(hold);
+        request = run_in_decode(kind, call->body, call->body_size, &base, &err);
+    }
+    if (request == NULL) {
+        session_release(hold, false);
+        resource_fail(call, &err);
+        return;
+    }
+    request->session = hold;
+    resource_run_submit(call, request);
 }
 
 void resource_run_command(struct api_call *call)
@@ -143,4 +112,14 @@ void resource_run_command(struct api_call *call)
 void resource_run_code(struct api_call *call)
 {
     run(call, RUN_CODE);
+}
+
+void resource_run_session_command(struct api_call *call)
+{
+    run_in_session(call, RUN_COMMAND);
+}
+
+void resource_run_session_code(struct api_call *call)
+{
+    run_in_session(call, RUN_CODE);
 }

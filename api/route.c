@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/resource_file.h"
 #include "api/resource_meta.h"
 #include "api/resource_run.h"
+#include "api/resource_session.h"
 #include "api/resource_spec.h"
 #include "lib/base/text.h"
 
@@ -28,6 +30,21 @@ static const struct api_route routes[] = {
     { "GET", "/v1/stats", resource_meta_stats, API_BODY_NONE, false },
     { "POST", "/v1/run", resource_run_command, API_BODY_JSON, false },
     { "POST", "/v1/runCode", resource_run_code, API_BODY_JSON, false },
+    { "POST", "/v1/sessions", resource_session_create, API_BODY_JSON, false },
+    { "GET", "/v1/sessions", resource_session_list, API_BODY_NONE, false },
+    { "GET", "/v1/sessions/{id}", resource_session_get, API_BODY_NONE, false },
+    { "PATCH", "/v1/sessions/{id}", resource_session_patch, API_BODY_JSON, false },
+    { "DELETE", "/v1/sessions/{id}", resource_session_delete, API_BODY_NONE, false },
+    { "POST", "/v1/sessions/{id}/keepalive", resource_session_keepalive, API_BODY_NONE, false },
+    { "POST", "/v1/sessions/{id}/fork", resource_session_fork, API_BODY_JSON, false },
+    { "POST", "/v1/sessions/{id}/setup", resource_session_setup, API_BODY_JSON, false },
+    { "POST", "/v1/sessions/{id}/run", resource_run_session_command, API_BODY_JSON, false },
+    { "POST", "/v1/sessions/{id}/runCode", resource_run_session_code, API_BODY_JSON, false },
+    { "GET", "/v1/sessions/{id}/files", resource_file_list, API_BODY_NONE, false },
+    { "GET", "/v1/sessions/{id}/files/{path...}", resource_file_get, API_BODY_NONE, false },
+    { "PUT", "/v1/sessions/{id}/files/{path...}", resource_file_put, API_BODY_FILE, false },
+    { "DELETE", "/v1/sessions/{id}/files/{path...}", resource_file_delete, API_BODY_NONE, false },
+    { "POST", "/v1/sessions/{id}/files:move", resource_file_move, API_BODY_JSON, false },
 };
 /* clang-format on */
 

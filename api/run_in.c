@@ -12,14 +12,17 @@
 #include "api/content_in.h"
 #include "api/field.h"
 #include "api/json_in.h"
+#include "api/options_in.h"
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "lib/sandbox/guest_env.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What a double holds exactly; the server's maxima are far below. */
 #define LARGEST_WHOLE 9007199254740991.0
+#define SECRET_NAME_MAX 128
 
 /* A program would get the text cut at it. */
 static int refuse_nul(const char *pointer, struct err *err)
@@ -160,6 +163,11 @@ static int read_env(void *target, struct json_object *value, const char *pointer
     return 0;
 }
 
+static void unset_env(void *target)
+{
+    ((struct options_in *)target)->env_unset = true;
+}
+
 static int read_cwd(void *target, struct json_object *value, const char *pointer, struct err *err)
 {
     struct run_request *request = target;
@@ -227,6 +235,64 @@ static int read_fetch(void *target, struct json_object *value, const char *point
     return 0;
 }
 
+/* ---- secrets ---- */
+
+static bool secret_name_ok(const char *name)
+{
+    static const char all[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789-.";
+
+    return *name != '\0' && *name != '.' && *name != '-' && strlen(name) <= SECRET_NAME_MAX &&
+           name[strspn(name, all)] == '\0';
+}
+
+static int read_secret(struct run_file *secret, const char *name, struct json_object *value,
+                       struct err *err)
+{
+    char pointer[FIELD_POINTER_SIZE];
+
+    (void)field_pointer(pointer, "/secrets", name);
+    if (!secret_name_ok(name)) {
+        return err_field(err, ERR_BAD_VALUE, pointer,
+                         "the name of %s must be 1 to %d of letters, digits, _, - and ., and start "
+                         "with a letter, a digit or _",
+                         pointer, SECRET_NAME_MAX);
+    }
+    secret->path = alloc_text(name);
+    return content_in_read(value, pointer, &secret->data, &secret->size, err);
+}
+
+/* Messages never hold a value. */
+static int read_secrets(void *target, struct json_object *value, const char *pointer,
+                        struct err *err)
+{
+    struct run_request *request = target;
+    size_t bytes = 0;
+
+    if (!json_object_is_type(value, json_type_object)) {
+        return field_wrong_type(pointer, "an object from name to content", value, err);
+    }
+    if (json_object_object_length(value) > RUN_IN_SECRETS_MAX) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s has more than %d members", pointer,
+                         RUN_IN_SECRETS_MAX);
+    }
+    request->secrets =
+        alloc_zero((size_t)json_object_object_length(value), sizeof(*request->secrets));
+    json_object_object_foreach (value, name, item) {
+        struct run_file *secret = &request->secrets[request->secret_count++];
+
+        if (read_secret(secret, name, item, err) < 0) {
+            return -1;
+        }
+        bytes += secret->size;
+    }
+    if (bytes > RUN_IN_SECRETS_BYTES_MAX) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s is above %zu bytes in all", pointer,
+                         RUN_IN_SECRETS_BYTES_MAX);
+    }
+    return 0;
+}
+
 /* ---- presentation ---- */
 
 static const char *const encodings[] = { "utf-8", "base64", NULL };
@@ -258,32 +324,52 @@ static const struct field limit_fields[] = {
 };
 static const struct field_table limit_table = { limit_fields, COUNT_OF(limit_fields), NULL };
 
+static const struct field shared_fields[] = {
+    { .name = "env", .type = FIELD_OTHER, .read = read_env, .unset = unset_env },
+    { .name = "network", .type = FIELD_BOOL, AT(network) },
+    { .name = "trackFiles", .type = FIELD_BOOL, AT(track_files) },
+};
+const struct field_table run_in_shared_table = { shared_fields, COUNT_OF(shared_fields),
+                                                 &limit_table };
+
 static const struct field call_fields[] = {
     { .name = "stdin", .type = FIELD_OTHER, .read = read_stdin },
-    { .name = "env", .type = FIELD_OTHER, .read = read_env },
     { .name = "cwd", .type = FIELD_OTHER, .read = read_cwd },
     { .name = "files", .type = FIELD_OTHER, .read = read_files },
     { .name = "fetchFiles", .type = FIELD_OTHER, .read = read_fetch },
-    { .name = "network", .type = FIELD_BOOL, AT(network) },
-    { .name = "trackFiles", .type = FIELD_BOOL, AT(track_files) },
+    { .name = "secrets", .type = FIELD_OTHER, .read = read_secrets },
     { .name = "stdoutEncoding",
       .type = FIELD_CHOICE,
       .choices = encodings,
       .choose = choose_encoding },
 };
-static const struct field_table call_table = { call_fields, COUNT_OF(call_fields), &limit_table };
+static const struct field_table session_call_table = { call_fields, COUNT_OF(call_fields),
+                                                       &run_in_shared_table };
+
+/* A one-shot is a session of one call: it takes what its box is made of, too. */
+static const struct field workspace_fields[] = {
+    { .name = "workspace", .type = FIELD_OTHER, .read = options_in_read_workspace },
+};
+static const struct field_table workspace_table = { workspace_fields, COUNT_OF(workspace_fields),
+                                                    &options_in_box_table };
+static const struct field_table call_table = { call_fields, COUNT_OF(call_fields),
+                                               &workspace_table };
 
 static const struct field command_fields[] = {
     { .name = "command", .type = FIELD_OTHER, .required = true, .read = read_command },
 };
 static const struct field_table command_table = { command_fields, COUNT_OF(command_fields),
                                                   &call_table };
+static const struct field_table session_command_table = { command_fields, COUNT_OF(command_fields),
+                                                          &session_call_table };
 
 static const struct field code_fields[] = {
     { .name = "code", .type = FIELD_OTHER, .required = true, .read = read_code },
     { .name = "language", .type = FIELD_CHOICE, .choices = languages, .choose = choose_language },
 };
 static const struct field_table code_table = { code_fields, COUNT_OF(code_fields), &call_table };
+static const struct field_table session_code_table = { code_fields, COUNT_OF(code_fields),
+                                                       &session_call_table };
 
 static size_t bytes_of(const struct strv *texts)
 {
@@ -295,14 +381,8 @@ static size_t bytes_of(const struct strv *texts)
     return bytes;
 }
 
-static int read_body(struct run_request *request, const char *body, size_t size, struct err *err)
+static int check_size(const struct run_request *request, struct err *err)
 {
-    CLEANUP_JSON struct json_object *object = json_in_parse(body, size, err);
-    const struct field_table *table = request->kind == RUN_COMMAND ? &command_table : &code_table;
-
-    if (object == NULL || field_read(table, object, request, err) < 0) {
-        return -1;
-    }
     if (bytes_of(&request->command) + bytes_of(&request->env) > RUN_IN_ARGUMENTS_MAX) {
         (void)err_field(
             err, ERR_BAD_VALUE, request->command.count > request->env.count ? "/command" : "/env",
@@ -312,16 +392,51 @@ static int read_body(struct run_request *request, const char *body, size_t size,
     return 0;
 }
 
-struct run_request *run_in_decode(enum run_kind kind, const char *body, size_t size,
-                                  const struct limits *defaults, struct err *err)
+static int read_alone(struct options_in *in, struct json_object *object, struct err *err)
 {
-    struct run_request *request = run_request_new();
+    const struct field_table *table =
+        in->run.kind == RUN_COMMAND ? &command_table : &code_table;
 
-    request->kind = kind;
-    request->limits = *defaults;
-    if (read_body(request, body, size, err) < 0) {
-        run_request_free(request);
+    return field_read(table, object, in, err) < 0 ? -1 : options_in_check(in, err);
+}
+
+/* What the body does not name comes from the session. */
+static int read_in_session(struct options_in *in, struct json_object *object,
+                           const struct run_in_base *base, struct err *err)
+{
+    const struct field_table *table =
+        in->run.kind == RUN_COMMAND ? &session_command_table : &session_code_table;
+    struct options_in fresh;
+    int result;
+
+    options_in_init(&fresh, base);
+    options_apply(base->session, &in->run);
+    strv_done(&in->run.env);
+    result = field_read_over(table, object, in, &fresh, err);
+    options_in_done(&fresh);
+    if (result == 0 && !in->env_unset) {
+        guest_env_inherit(&in->run.env, &base->session->env);
+    }
+    return result;
+}
+
+struct run_request *run_in_decode(enum run_kind kind, const char *body, size_t size,
+                                  const struct run_in_base *base, struct err *err)
+{
+    CLEANUP_JSON struct json_object *object = json_in_parse(body, size, err);
+    struct run_request *request = NULL;
+    struct options_in in;
+
+    if (object == NULL) {
         return NULL;
     }
+    options_in_init(&in, base);
+    in.run.kind = kind;
+    if ((base->session != NULL ? read_in_session(&in, object, base, err)
+                               : read_alone(&in, object, err)) == 0 &&
+        check_size(&in.run, err) == 0) {
+        request = options_in_take_request(&in);
+    }
+    options_in_done(&in);
     return request;
 }

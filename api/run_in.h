@@ -5,6 +5,7 @@
 #ifndef KERND_API_RUN_IN_H
 #define KERND_API_RUN_IN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/err.h"
@@ -17,11 +18,32 @@
 
 #define RUN_IN_FETCH_MAX 1000 /* files in one answer */
 
+#define RUN_IN_SECRETS_MAX 100
+#define RUN_IN_SECRETS_BYTES_MAX ((size_t)1 << 20) /* of all values */
+
+struct field_table;
+struct options;
+
+/* What a body is read over. Borrowed. */
+struct run_in_base {
+    const struct limits *defaults; /* this server's */
+    const char *engine;            /* this server's; NULL: "bubblewrap" */
+    const struct options *session; /* what is not in the body is inherited from it; NULL: none */
+    bool narrow;                   /* the caller may not choose the engine or domains */
+};
+
 /*
- * A fresh request for the caller to give away, limits not in the body taken from defaults. NULL
- * with err: BAD_JSON, UNKNOWN_FIELD, BAD_VALUE.
+ * A fresh request for the caller to give away. In a session a field that is absent is inherited,
+ * one that is null is the server's default (env: none of the session's variables). NULL with err:
+ * BAD_JSON, UNKNOWN_FIELD, BAD_VALUE, NOT_SUPPORTED_HERE, FORBIDDEN, NETWORK_DENIED.
  */
 struct run_request *run_in_decode(enum run_kind kind, const char *body, size_t size,
-                                  const struct limits *defaults, struct err *err);
+                                  const struct run_in_base *base, struct err *err);
+
+/*
+ * Rows that bodies of sessions share with those of calls: limits, env, network, trackFiles. They
+ * read into a struct whose first member is a struct run_request.
+ */
+extern const struct field_table run_in_shared_table;
 
 #endif

@@ -298,3 +298,8 @@ struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *re
     }
     return admission_submit(sandbox, request, err);
 }
+
+int sandbox_work(struct sandbox *sandbox, struct pool_job *job, struct err *err)
+{
+    return pool_submit(sandbox->pool, job, err);
+}

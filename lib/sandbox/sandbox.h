@@ -85,4 +85,12 @@ const char *sandbox_language_version(struct sandbox *sandbox, enum run_language 
 struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
                                  struct err *err);
 
+struct pool_job;
+
+/*
+ * Runs a job on a run thread, in its caller's turn: work that takes longer than the quick lane has
+ * time for. 0, or -1 QUEUE_FULL, SHUTTING_DOWN (the job stays the caller's).
+ */
+int sandbox_work(struct sandbox *sandbox, struct pool_job *job, struct err *err);
+
 #endif

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +27,18 @@
 #define COPY_PIECE ((size_t)1 << 30)
 #define MODE_KEPT 0777
 
-static int copy_bytes(int from, int to)
+/* Between file systems, where copy_file_range refuses (EXDEV, since Linux 5.19). */
+static int send_bytes(int from, int to)
+{
+    ssize_t sent;
+
+    do {
+        sent = sendfile(to, from, NULL, COPY_PIECE);
+    } while (sent > 0 || (sent < 0 && errno == EINTR));
+    return sent < 0 ? -1 : 0;
+}
+
+int copy_bytes(int from, int to)
 {
     ssize_t copied;
 
@@ -36,6 +48,9 @@ static int copy_bytes(int from, int to)
     do {
         copied = copy_file_range(from, NULL, to, NULL, COPY_PIECE, 0);
     } while (copied > 0 || (copied < 0 && errno == EINTR));
+    if (copied < 0 && errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO) {
+        return send_bytes(from, to);
+    }
     return copied < 0 ? -1 : 0;
 }
 

@@ -12,6 +12,12 @@
 
 #include "lib/base/err.h"
 
+/*
+ * The rest of an open regular file into another, empty one: shared where the file system can, else
+ * copied by the kernel. 0 or -1 with errno.
+ */
+int copy_bytes(int from, int to);
+
 /* 0, or -1 WORKSPACE_FULL, IO. What was copied until then stays. */
 int copy_tree(int from, int to, struct err *err);
 

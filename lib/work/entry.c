@@ -40,9 +40,17 @@ enum entry_type entry_type_of(mode_t mode)
     }
 }
 
+/* Times that 64 bits of nanoseconds can't tell (a program may set any) are the last or first ones.
+ */
 static int64_t in_ns(const struct timespec *time)
 {
-    return (int64_t)time->tv_sec * CLOCK_NS_PER_S + time->tv_nsec;
+    int64_t ns;
+
+    if (__builtin_mul_overflow((int64_t)time->tv_sec, CLOCK_NS_PER_S, &ns) ||
+        __builtin_add_overflow(ns, (int64_t)time->tv_nsec, &ns)) {
+        return time->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    }
+    return ns;
 }
 
 /* One step of the splitmix64 generator: every bit of the input reaches every bit of the output. */

@@ -27,11 +27,15 @@ static const char *const system_trees[] = { "/etc", "/root", "/boot", "/proc",
                                             "/sys", "/dev",  "/run",  NULL };
 static const char media_tree[] = "/run/media";
 
-/* Refused as targets: with all that is below, and only themselves (and what would hold them). */
-static const char *const box_trees[] = { "/proc",          "/sys",         "/dev", "/run/kernd",
-                                         "/run/kernd-lib", "/run/secrets", NULL };
-static const char *const box_mounts[] = { "/workspace", "/etc",   "/usr",   "/bin",    "/sbin",
-                                          "/lib",       "/lib32", "/lib64", "/libx32", NULL };
+/*
+ * Refused as targets: with all that is below, and only themselves (and what would hold them). Below
+ * /workspace a box may have left a symbolic link, and a launcher that makes the mount's directory
+ * would follow it, out of the box (seen with bubblewrap 0.8).
+ */
+static const char *const box_trees[] = { "/workspace", "/proc",          "/sys",         "/dev",
+                                         "/run/kernd", "/run/kernd-lib", "/run/secrets", NULL };
+static const char *const box_mounts[] = { "/etc",   "/usr",   "/bin",    "/sbin", "/lib",
+                                          "/lib32", "/lib64", "/libx32", NULL };
 
 char *hostdir_resolve(const char *path)
 {

@@ -18,6 +18,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/id.h"
 #include "lib/base/text.h"
+#include "lib/work/copy.h"
 #include "lib/work/fail.h"
 #include "lib/work/files.h"
 #include "lib/work/path.h"
@@ -31,6 +32,7 @@ struct put {
     struct put_options options;
     char *if_match;
     uint64_t written;
+    int adopted; /* a nameless file whose content is wanted, -1: none; borrowed */
     int fd;
     int directory;           /* where the file was opened (O_PATH) */
     char temporary[ID_SIZE]; /* its name there, "" for a nameless one */
@@ -114,6 +116,7 @@ int put_begin(int root, const char *path, const struct put_options *options, str
 
     put->root = root;
     put->path = alloc_text(path);
+    put->adopted = -1;
     put->fd = -1;
     put->directory = -1;
     if (options != NULL) {
@@ -128,11 +131,19 @@ int put_begin(int root, const char *path, const struct put_options *options, str
     return 0;
 }
 
+static int check_room(const struct put *put, uint64_t size, struct err *err)
+{
+    if (put->options.max_bytes == 0 || size <= put->options.max_bytes - put->written) {
+        return 0;
+    }
+    return err_set(err, ERR_WORKSPACE_FULL, EDQUOT, "%s: only %llu bytes may still be used",
+                   cannot_write, (unsigned long long)put->options.max_bytes);
+}
+
 int put_write(struct put *put, const void *data, size_t size, struct err *err)
 {
-    if (put->options.max_bytes > 0 && size > put->options.max_bytes - put->written) {
-        return err_set(err, ERR_WORKSPACE_FULL, EDQUOT, "%s: only %llu bytes may still be used",
-                       cannot_write, (unsigned long long)put->options.max_bytes);
+    if (check_room(put, size, err) < 0) {
+        return -1;
     }
     if (fd_write_full(put->fd, data, size) < 0) {
         return fail_errno(err, errno, cannot_write);
@@ -141,13 +152,57 @@ int put_write(struct put *put, const void *data, size_t size, struct err *err)
     return 0;
 }
 
-/* Gives the nameless file a name that is free: linkat(2) of the /proc entry, as open(2) shows. */
-static int link_as(const struct put *put, int parent, const char *name)
+int put_adopt(struct put *put, int fd, uint64_t size, struct err *err)
+{
+    if (check_room(put, size, err) < 0) {
+        return -1;
+    }
+    put->adopted = fd;
+    return 0;
+}
+
+/* The file that is to get the name. */
+static int content_of(const struct put *put)
+{
+    return put->adopted >= 0 ? put->adopted : put->fd;
+}
+
+/* From here on the put's own file has what the adopted one has. 0 or -1, errno. */
+static int copy_adopted(struct put *put)
+{
+    struct stat status;
+
+    if (put->adopted < 0) {
+        return 0;
+    }
+    if (fstat(put->adopted, &status) < 0 || copy_bytes(put->adopted, put->fd) < 0 ||
+        fchmod(put->fd, status.st_mode & PERMISSION_BITS) < 0 ||
+        (put->options.durable && fsync(put->fd) < 0)) {
+        return -1;
+    }
+    put->adopted = -1;
+    return 0;
+}
+
+/* Gives a nameless file a name that is free: linkat(2) of the /proc entry, as open(2) shows. */
+static int link_fd(int fd, int parent, const char *name)
 {
     char source[64];
 
-    (void)snprintf(source, sizeof(source), "/proc/self/fd/%d", put->fd);
+    (void)snprintf(source, sizeof(source), "/proc/self/fd/%d", fd);
     return linkat(AT_FDCWD, source, parent, name, AT_SYMLINK_FOLLOW);
+}
+
+/* An adopted file of another file system, or reached through another mount, has to be copied. */
+static int link_as(struct put *put, int parent, const char *name)
+{
+    if (link_fd(content_of(put), parent, name) == 0) {
+        return 0;
+    }
+    if (put->adopted < 0 || errno == EEXIST || copy_adopted(put) < 0) {
+        return -1;
+    }
+    return link_fd(put->fd, parent, name);
 }
 
 /* linkat can't replace, so an old file goes by a temporary name and rename. 0 or -1, errno. */
@@ -210,7 +265,7 @@ static int prepare(const struct put *put, bool there, const struct stat *old, st
     if (put->options.set_mode) {
         mode = put->options.mode & PERMISSION_BITS;
     }
-    if (fchmod(put->fd, mode) < 0 || (put->options.durable && fsync(put->fd) < 0)) {
+    if (fchmod(content_of(put), mode) < 0 || (put->options.durable && fsync(content_of(put)) < 0)) {
         return fail_errno(err, errno, cannot_write);
     }
     return 0;
@@ -226,13 +281,17 @@ int put_commit(struct put *put, bool *ret_created, struct entry *ret_entry, stru
         look(put, parent, &there, &status, err) < 0 || prepare(put, there, &status, err) < 0) {
         return -1;
     }
+    if (put->temporary[0] != '\0' && copy_adopted(put) < 0) {
+        return fail_errno(err, errno, cannot_write);
+    }
     if ((there ? replace(put, parent) : publish(put, parent)) < 0) {
         if (errno == EEXIST) {
             return err_set(err, ERR_ETAG_MISMATCH, 0, "something by that name came in between");
         }
         return fail_errno(err, errno, cannot_write);
     }
-    if ((put->options.durable && sync_directory(parent) < 0) || fstat(put->fd, &status) < 0) {
+    if ((put->options.durable && sync_directory(parent) < 0) ||
+        fstat(content_of(put), &status) < 0) {
         return fail_errno(err, errno, cannot_write);
     }
     if (ret_created != NULL) {

@@ -42,6 +42,13 @@ int put_begin(int root, const char *path, const struct put_options *options, str
 int put_write(struct put *put, const void *data, size_t size, struct err *err);
 
 /*
+ * Instead of put_write: the content is that of a nameless file (open(2), O_TMPFILE, not O_EXCL) of
+ * size bytes, which may be of another file system. It becomes the file itself where it can, else
+ * its bytes are copied by put_commit. Borrows fd for the life of the put. 0, or -1 WORKSPACE_FULL.
+ */
+int put_adopt(struct put *put, int fd, uint64_t size, struct err *err);
+
+/*
  * 0, whether the name is new, and what is there now; or -1 as put_begin (all is checked again). A
  * change by somebody else between the last check and the renaming is overwritten.
  */

@@ -68,8 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     body = alloc_copy(data + 1, size - 1);
-    request =
-        run_in_decode(data[0] % 2 == 0 ? RUN_COMMAND : RUN_CODE, body, size - 1, &defaults, &err);
+    request = run_in_decode(data[0] % 2 == 0 ? RUN_COMMAND : RUN_CODE, body, size - 1,
+                            &(struct run_in_base){ .defaults = &defaults }, &err);
     if (request == NULL) {
         check_refusal(&err);
         return 0;

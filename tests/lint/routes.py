@@ -18,7 +18,12 @@ TABLE, SPECIFICATION = "api/route.c", "api/openapi.yaml"
 METHODS = {"get", "put", "post", "delete", "patch"}
 # File -> its field tables -> the schema of the body that each reads.
 SCHEMAS = {
-    "api/run_in.c": {"command_table": "RunRequest", "code_table": "RunCodeRequest"},
+    "api/run_in.c": {"command_table": "RunRequest", "code_table": "RunCodeRequest",
+                     "session_command_table": "SessionRunRequest",
+                     "session_code_table": "SessionRunCodeRequest"},
+    "api/session_in.c": {"create_table": "SessionRequest", "patch_table": "SessionPatch",
+                         "fork_table": "ForkRequest", "setup_table": "SetupRequest",
+                         "move_table": "MoveRequest"},
 }
 
 ROUTE = re.compile(r'^\s*\{ "([A-Z]+)", "(/[^"]*)",', re.M)

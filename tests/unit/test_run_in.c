@@ -17,7 +17,8 @@ static const struct limits defaults = {
 static struct run_request *decode(enum run_kind kind, const char *body, struct err *err)
 {
     *err = ERR_INIT;
-    return run_in_decode(kind, body, strlen(body), &defaults, err);
+    return run_in_decode(kind, body, strlen(body), &(struct run_in_base){ .defaults = &defaults },
+                         err);
 }
 
 static void command_with_everything(void **state)

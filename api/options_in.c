@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: read the options of boxes.
+ * Owns: nothing.
+ * Threads: any (pure functions).
+ * May include: lib/base, lib/sandbox, json-c.
+ */
+#include "api/options_in.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/content_in.h"
+#include "api/field.h"
+#include "api/grammar.h"
+#include "api/run_in.h"
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/container.h"
+#include "lib/base/text.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define BUBBLEWRAP "bubblewrap"
+
+void options_in_init(struct options_in *in, const struct run_in_base *base)
+{
+    *in = (struct options_in){ .engine = base->engine == NULL ? BUBBLEWRAP : base->engine,
+                                .narrow = base->narrow };
+    in->run.limits = *base->defaults;
+    in->run.track_files = true;
+    options_init(&in->session, base->defaults);
+}
+
+void options_in_done(struct options_in *in)
+{
+    run_request_done(&in->run);
+    options_done(&in->session);
+    free(in->id);
+    in->run = (struct run_request){ .kind = RUN_COMMAND };
+    in->id = NULL;
+}
+
+/* Remembers the first one only: like every refusal, it is one at a time. */
+static int unsupported(struct options_in *in, const char *pointer, const char *what)
+{
+    if (in->unsupported.code == ERR_NONE) {
+        (void)err_field(&in->unsupported, ERR_NOT_SUPPORTED_HERE, pointer,
+                        "the engine of this server, %s, %s", in->engine, what);
+    }
+    return 0;
+}
+
+/* ---- one text, lists of texts ---- */
+
+/* A string without NUL that fits the grammar. */
+static int check_text(struct json_object *value, const char *pointer,
+                      const struct grammar_rule *rule, struct err *err)
+{
+    if (!json_object_is_type(value, json_type_string)) {
+        return field_wrong_type(pointer, "a string", value, err);
+    }
+    if (content_in_has_nul(value) || !rule->fits(json_object_get_string(value))) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s must be %s", pointer, rule->words);
+    }
+    return 0;
+}
+
+static int check_texts(struct json_object *value, const char *pointer,
+                       const struct grammar_rule *rule, struct err *err)
+{
+    char item[FIELD_POINTER_SIZE];
+
+    if (!json_object_is_type(value, json_type_array)) {
+        (void)field_wrong_type(pointer, "an array of strings", value, err);
+        return json_object_is_type(value, json_type_string)
+                   ? err_remedy(err, "put the text into an array, also when it is the only one")
+                   : -1;
+    }
+    for (size_t i = 0; i < json_object_array_length(value); i++) {
+        if (check_text(json_object_array_get_idx(value, i), field_pointer_index(item, pointer, i),
+                       rule, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- what the box is made of ---- */
+
+static const char *const engines[] = { "auto", "kern", BUBBLEWRAP, NULL };
+
+static void choose_engine(void *target, size_t index)
+{
+    struct options_in *in = target;
+
+    free(CLEANUP_TAKE(in->session.engine));
+    if (index > 0) {
+        in->session.engine = alloc_text(engines[index]);
+        if (!text_equal(engines[index], in->engine)) {
+            (void)unsupported(in, "/engine", "is the only one it has");
+        }
+    }
+}
+
+static int read_image(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    return check_text(value, pointer, &grammar_image, err) < 0
+               ? -1
+               : unsupported(target, pointer, "runs no images: its boxes see the host's /usr");
+}
+
+static int read_profiles(void *target, struct json_object *value, const char *pointer,
+                         struct err *err)
+{
+    if (check_texts(value, pointer, &grammar_profile, err) < 0) {
+        return -1;
+    }
+    return json_object_array_length(value) == 0
+               ? 0
+               : unsupported(target, pointer, "has no profiles");
+}
+
+static int read_egress(void *target, struct json_object *value, const char *pointer,
+                       struct err *err)
+{
+    struct options_in *in = target;
+
+    if (check_texts(value, pointer, &grammar_domain, err) < 0) {
+        return -1;
+    }
+    in->egress = json_object_array_length(value) > 0;
+    return in->egress ? unsupported(in, pointer, "can't let through some domains only") : 0;
+}
+
+static const char *const security_profiles[] = { "untrusted", NULL };
+
+/* An allow-list of system calls, no capabilities, a read-only root: so is every box here. */
+static void choose_security_profile(void *target, size_t index)
+{
+    (void)target;
+    (void)index;
+}
+
+static int read_apparmor(void *target, struct json_object *value, const char *pointer,
+                         struct err *err)
+{
+    return check_text(value, pointer, &grammar_apparmor, err) < 0
+               ? -1
+               : unsupported(target, pointer, "takes no AppArmor profile");
+}
+
+static bool has_all(struct json_object *capabilities)
+{
+    for (size_t i = 0; i < json_object_array_length(capabilities); i++) {
+        if (text_equal(json_object_get_string(json_object_array_get_idx(capabilities, i)),
+                       "ALL")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int read_cap_drop(void *target, struct json_object *value, const char *pointer,
+                         struct err *err)
+{
+    if (check_texts(value, pointer, &grammar_capability, err) < 0) {
+        return -1;
+    }
+    return has_all(value) ? 0
+                          : unsupported(target, pointer, "always drops all capabilities: [\"ALL\"]");
+}
+
+static int read_enforce(void *target, struct json_object *value, const char *pointer,
+                        struct err *err)
+{
+    if (!json_object_is_type(value, json_type_boolean)) {
+        return field_wrong_type(pointer, "true or false", value, err);
+    }
+    return json_object_get_boolean(value) != 0
+               ? 0
+               : unsupported(target, pointer, "always puts limits in force as far as it can");
+}
+
+/* ---- host directories ---- */
+
+static int check_host_path(struct json_object *value, const char *pointer, struct err *err)
+{
+    if (!json_object_is_type(value, json_type_string)) {
+        return field_wrong_type(pointer, "a string", value, err);
+    }
+    if (content_in_has_nul(value)) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s holds a NUL character", pointer);
+    }
+    return 0;
+}
+
+static int read_mode(struct json_object *value, const char *pointer, bool *ret_writable,
+                     struct err *err)
+{
+    const char *text = json_object_get_string(value);
+
+    if (!json_object_is_type(value, json_type_string) ||
+        (!text_equal(text, "ro") && !text_equal(text, "rw"))) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s must be \"ro\" or \"rw\"", pointer);
+    }
+    *ret_writable = text_equal(text, "rw");
+    return 0;
+}
+
+/* source: "/target" is read-only, as is source: ["/target", "ro"]. */
+static int read_mount(struct run_request *request, const char *source, struct json_object *value,
+                      struct err *err)
+{
+    char pointer[FIELD_POINTER_SIZE];
+    char item[FIELD_POINTER_SIZE];
+    struct json_object *target = value;
+    bool writable = false;
+
+    (void)field_pointer(pointer, "/mounts", source);
+    if (json_object_is_type(value, json_type_array)) {
+        if (json_object_array_length(value) != 2) {
+            return err_field(err, ERR_BAD_VALUE, pointer,
+                             "%s must be a target or [target, \"ro\" or \"rw\"]", pointer);
+        }
+        target = json_object_array_get_idx(value, 0);
+        if (read_mode(json_object_array_get_idx(value, 1), field_pointer_index(item, pointer, 1),
+                      &writable, err) < 0) {
+            return -1;
+        }
+    }
+    if (check_host_path(target, pointer, err) < 0) {
+        return -1;
+    }
+    run_mount_add(&request->mounts, &request->mount_count, source, json_object_get_string(target),
+                  writable);
+    return 0;
+}
+
+static int read_mounts(void *target, struct json_object *value, const char *pointer,
+                       struct err *err)
+{
+    struct options_in *in = target;
+
+    if (!json_object_is_type(value, json_type_object)) {
+        return field_wrong_type(pointer, "an object from source to target", value, err);
+    }
+    if (json_object_object_length(value) > OPTIONS_IN_MOUNTS_MAX) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s has more than %d members", pointer,
+                         OPTIONS_IN_MOUNTS_MAX);
+    }
+    json_object_object_foreach (value, source, item) {
+        if (read_mount(&in->run, source, item, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int options_in_read_workspace(void *target, struct json_object *value, const char *pointer,
+                              struct err *err)
+{
+    struct options_in *in = target;
+
+    if (check_host_path(value, pointer, err) < 0) {
+        return -1;
+    }
+    in->run.workspace = alloc_text(json_object_get_string(value));
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static const struct field box_fields[] = {
+    { .name = "engine", .type = FIELD_CHOICE, .choices = engines, .choose = choose_engine },
+    { .name = "image", .type = FIELD_OTHER, .read = read_image },
+    { .name = "mounts", .type = FIELD_OTHER, .read = read_mounts },
+    { .name = "profiles", .type = FIELD_OTHER, .read = read_profiles },
+    { .name = "egressAllow", .type = FIELD_OTHER, .read = read_egress },
+    { .name = "securityProfile",
+      .type = FIELD_CHOICE,
+      .choices = security_profiles,
+      .choose = choose_security_profile },
+    { .name = "apparmor", .type = FIELD_OTHER, .read = read_apparmor },
+    { .name = "capDrop", .type = FIELD_OTHER, .read = read_cap_drop },
+    { .name = "enforceLimits", .type = FIELD_OTHER, .read = read_enforce },
+    { .name = "requireLimits",
+      .type = FIELD_BOOL,
+      .offset = offsetof(struct options_in, run.require_limits) },
+};
+const struct field_table options_in_box_table = { box_fields, COUNT_OF(box_fields),
+                                                  &run_in_shared_table };
+
+int options_in_check(struct options_in *in, struct err *err)
+{
+    if (in->narrow && in->session.engine != NULL) {
+        return err_field(err, ERR_FORBIDDEN, "/engine", "this token may not choose the engine");
+    }
+    if (in->narrow && in->egress) {
+        return err_field(err, ERR_NETWORK_DENIED, "/egressAllow",
+                         "this token may not give a box the network");
+    }
+    if (in->egress && in->run.network) {
+        return err_field(err, ERR_BAD_VALUE, "/egressAllow",
+                         "/egressAllow and /network can't both be given");
+    }
+    if (in->unsupported.code != ERR_NONE) {
+        if (err != NULL) {
+            *err = in->unsupported;
+        }
+        return -1;
+    }
+    return 0;
+}
+
+struct run_request *options_in_take_request(struct options_in *in)
+{
+    struct run_request *request = run_request_new();
+
+    *request = in->run;
+    in->run = (struct run_request){ .kind = RUN_COMMAND };
+    return request;
+}
+
+void options_in_take_session(struct options_in *in, struct options *ret_options)
+{
+    struct run_request *run = &in->run;
+    struct options options = in->session;
+
+    options.limits = run->limits;
+    options.network = run->network;
+    options.track_files = run->track_files;
+    options.require_limits = run->require_limits;
+    options.env = run->env;
+    options.mounts = run->mounts;
+    options.mount_count = run->mount_count;
+    options.workspace = CLEANUP_TAKE(run->workspace);
+    run->env = (struct strv){ 0 };
+    run->mounts = NULL;
+    run->mount_count = 0;
+    in->session = (struct options){ .env = { 0 } };
+    *ret_options = options;
+}

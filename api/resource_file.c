@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: files of sessions: list, read, write, delete, move.
+ * Owns: nothing; a file that is read becomes the reply's.
+ * Threads: handlers on the quick lane.
+ * May include: lib/base, lib/sandbox.
+ */
+#include "api/resource_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/decode.h"
+#include "api/header.h"
+#include "api/percent.h"
+#include "api/resource.h"
+#include "api/route.h"
+#include "api/session_in.h"
+#include "api/session_out.h"
+#include "lib/base/alloc.h"
+#include "lib/base/buf.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/fd.h"
+#include "lib/base/text.h"
+#include "lib/sandbox/sandbox.h"
+#include "lib/sandbox/session_files.h"
+
+#define LIST_LIMIT 1000
+#define LIST_LIMIT_MAX 10000
+#define ETAG_HEADER_SIZE (ENTRY_ETAG_SIZE + 2)
+
+/* A session and a path in it. */
+struct file {
+    struct session_hold *hold;
+    struct decode_path path; /* what follows points into it */
+    const char *name;
+    size_t name_size;
+};
+
+/* 0, or -1; then nothing is held. */
+static int hold_session(const struct api_call *call, struct session_hold **ret_hold,
+                        struct err *err)
+{
+    const struct session_actor actor = resource_actor(call);
+    char id[RESOURCE_ID_SIZE];
+
+    return resource_id(call, "id", ERR_SESSION_NOT_FOUND, id, err) < 0
+               ? -1
+               : session_hold(call->api->sandbox, &actor, id, ret_hold, err);
+}
+
+static int open_file(const struct api_call *call, struct file *ret_file, struct err *err)
+{
+    if (decode_path(call->target, &ret_file->path, err) < 0) {
+        return -1;
+    }
+    ret_file->name =
+        route_parameter(call->route->pattern, "path", &ret_file->path, &ret_file->name_size);
+    return hold_session(call, &ret_file->hold, err);
+}
+
+static void etag_text(const struct entry *entry, char out[static ETAG_HEADER_SIZE])
+{
+    (void)snprintf(out, ETAG_HEADER_SIZE, "\"%s\"", entry->etag);
+}
+
+/* ---- list ---- */
+
+static int read_query(const struct decode_query *query, struct session_files_query *ret_wanted,
+                      char **ret_after, struct err *err)
+{
+    static const struct decode_range range = { .min = 1, .max = LIST_LIMIT_MAX };
+    const char *directory = decode_query_text(query, "path");
+    const char *cursor = decode_query_text(query, "cursor");
+    uint64_t limit = LIST_LIMIT;
+    bool recursive = false;
+
+    if (decode_query_count(query, "limit", &range, &limit, err) < 0 ||
+        decode_query_bool(query, "recursive", &recursive, err) < 0 ||
+        (cursor != NULL && percent_cursor_parse(cursor, ret_after, err) < 0)) {
+        return -1;
+    }
+    directory = directory == NULL ? "" : directory;
+    *ret_wanted = (struct session_files_query){ .directory = directory,
+                                                .directory_size = strlen(directory),
+                                                .glob = decode_query_text(query, "glob"),
+                                                .after = *ret_after,
+                                                .recursive = recursive,
+                                                .limit = (size_t)limit };
+    return 0;
+}
+
+static int list(const struct api_call *call, struct list *ret_list, struct err *err)
+{
+    static const char *const known[] = { "path", "glob", "recursive", "limit", "cursor", NULL };
+    CLEANUP_FREE char *after = NULL;
+    struct session_files_query wanted;
+    struct session_hold *hold = NULL;
+    struct decode_query query;
+    int result;
+
+    if (resource_accepts_json(call, err) < 0 ||
+        decode_query(call->query, known, &query, err) < 0 ||
+        read_query(&query, &wanted, &after, err) < 0 || hold_session(call, &hold, err) < 0) {
+        return -1;
+    }
+    result = session_files_list(hold, &wanted, ret_list, err);
+    session_release(hold, false);
+    return result;
+}
+
+void resource_file_list(struct api_call *call)
+{
+    struct err err = ERR_INIT;
+    struct json_out json;
+    struct list files;
+
+    if (list(call, &files, &err) < 0) {
+        resource_fail(call, &err);
+        return;
+    }
+    resource_reply(call, 200, &json);
+    session_out_files(&json, &files);
+    session_files_list_done(&files);
+    resource_finish(call, &json);
+}
+
+/* ---- read ---- */
+
+/* Headers that a 200, 206 and 304 share. */
+static void describe(struct api_reply *reply, const struct file *file, const struct entry *entry)
+{
+    CLEANUP_BUF struct buf disposition = BUF_INIT((size_t)64 << 10);
+    CLEANUP_FREE char *path = alloc_copy(file->name, file->name_size);
+    const char *slash = strrchr(path, '/');
+    char etag[ETAG_HEADER_SIZE];
+
+    etag_text(entry, etag);
+    api_reply_header(reply, "ETag", etag);
+    api_reply_header(reply, "Cache-Control", "private, no-cache");
+    api_reply_header(reply, "Accept-Ranges", "bytes");
+    api_reply_header(reply, "Content-Type", "application/octet-stream");
+    api_reply_header(reply, "X-Content-Type-Options", "nosniff");
+    if (percent_attachment(&disposition, slash == NULL ? path : slash + 1) == 0) {
+        api_reply_header(reply, "Content-Disposition", disposition.data);
+    }
+}
+
+/* The range that is asked for, if the file is still the one it was asked of (If-Range). */
+static enum header_range wanted_range(const struct api_call *call, const struct entry *entry,
+                                      uint64_t *ret_from, uint64_t *ret_length)
+{
+    const char *condition = api_call_header(call, "If-Range");
+    char etag[ETAG_HEADER_SIZE];
+
+    etag_text(entry, etag);
+    if (condition != NULL && !text_equal(condition, etag)) {
+        return HEADER_RANGE_WHOLE;
+    }
+    return header_range(api_call_header(call, "Range"), entry->size, ret_from, ret_length);
+}
+
+static void refuse_range(struct api_call *call, const struct entry *entry)
+{
+    struct err err = ERR_INIT;
+    char size[64];
+
+    (void)err_set(&err, ERR_RANGE_NOT_SATISFIABLE, 0, "the file has %" PRIu64 " bytes",
+                  entry->size);
+    api_reply_problem(&call->reply, &err, call->target, call->request_id);
+    (void)snprintf(size, sizeof(size), "bytes */%" PRIu64, entry->size);
+    api_reply_header(&call->reply, "Content-Range", size);
+    api_call_finish(call);
+}
+
+/* fd is taken over. */
+static void send_file(struct api_call *call, const struct file *file, int fd,
+                      const struct entry *entry)
+{
+    struct api_reply *reply = &call->reply;
+    uint64_t from = 0;
+    uint64_t length = entry->size;
+    char range[96];
+
+    switch (wanted_range(call, entry, &from, &length)) {
+    case HEADER_RANGE_NOT_SATISFIABLE:
+        fd_close(fd);
+        refuse_range(call, entry);
+        return;
+    case HEADER_RANGE_PART:
+        reply->status = 206;
+        (void)snprintf(range, sizeof(range), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, from,
+                       from + length - 1, entry->size);
+        api_reply_header(reply, "Content-Range", range);
+        break;
+    case HEADER_RANGE_WHOLE:
+        reply->status = 200;
+        break;
+    }
+    describe(reply, file, entry);
+    reply->file = fd;
+    reply->file_offset = from;
+    reply->file_size = length;
+    api_call_finish(call);
+}
+
+/* Answered by the conditions of the request alone? */
+static bool is_settled(const struct api_call *call, const struct entry *entry, int *ret_status)
+{
+    const char *match = api_call_header(call, "If-Match");
+    const char *none_match = api_call_header(call, "If-None-Match");
+    char etag[ETAG_HEADER_SIZE];
+
+    etag_text(entry, etag);
+    if (match != NULL && !header_has_etag(match, etag, false)) {
+        *ret_status = 412;
+        return true;
+    }
+    *ret_status = 304;
+    return none_match != NULL && header_has_etag(none_match, etag, true);
+}
+
+static void answer_settled(struct api_call *call, const struct file *file,
+                           const struct entry *entry, int status)
+{
+    struct err err = ERR_INIT;
+
+    if (status == 412) {
+        (void)err_set(&err, ERR_ETAG_MISMATCH, 0, "the file has another etag");
+        resource_fail(call, &err);
+        return;
+    }
+    describe(&call->reply, file, entry);
+    call->reply.status = status;
+    api_call_finish(call);
+}
+
+void resource_file_get(struct api_call *call)
+{
+    struct file file = { .hold = NULL };
+    struct err err = ERR_INIT;
+    struct entry entry;
+    int status = 0;
+    int fd = -1;
+
+    if (resource_no_query(call, &err) < 0 || open_file(call, &file, &err) < 0 ||
+        session_files_open(file.hold, file.name, file.name_size, &fd, &entry, &err) < 0) {
+        session_release(file.hold, false);
+        resource_fail(call, &err);
+        return;
+    }
+    /* An open descriptor reads on even if the session goes: the reply needs no hold. */
+    session_release(file.hold, false);
+    if (is_settled(call, &entry, &status)) {
+        fd_close(fd);
+        answer_settled(call, &file, &entry, status);
+        return;
+    }
+    send_file(call, &file, fd, &entry);
+}
+
+/* ---- write ---- */
+
+/*
+ * If-Match and If-None-Match against what is there now; what they are held to when the file is put
+ * in place: an etag for the caller to free, or create_only. 0, or -1 ETAG_MISMATCH.
+ */
+static int check_conditions(const struct api_call *call, const struct file *file, char **ret_etag,
+                            bool *ret_create_only, struct err *err)
+{
+    const char *match = api_call_header(call, "If-Match");
+    const char *none_match = api_call_header(call, "If-None-Match");
+    char etag[ETAG_HEADER_SIZE] = "";
+    struct entry entry;
+
+    if (match == NULL && none_match == NULL) {
+        return 0;
+    }
+    if (session_files_stat(file->hold, file->name, file->name_size, &entry, NULL) == 0) {
+        etag_text(&entry, etag);
+    }
+    if (match != NULL && (etag[0] == '\0' || !header_has_etag(match, etag, false))) {
+        return err_set(err, ERR_ETAG_MISMATCH, 0,
+                       etag[0] == '\0' ? "there is no such file" : "the file has another etag");
+    }
+    if (none_match != NULL && etag[0] != '\0' && header_has_etag(none_match, etag, true)) {
+        return err_set(err, ERR_ETAG_MISMATCH, 0, "there is such a file already");
+    }
+    *ret_create_only = none_match != NULL && etag[0] == '\0';
+    *ret_etag = match != NULL ? alloc_text(entry.etag) : NULL;
+    return 0;
+}
+
+static int put(const struct api_call *call, const struct file *file, bool *ret_created,
+               struct entry *ret_entry, struct err *err)
+{
+    CLEANUP_FREE char *etag = NULL;
+    struct session_files_put wanted = { .file = call->body_file,
+                                        .file_size = call->body_file_size };
+
+    if (check_conditions(call, file, &etag, &wanted.create_only, err) < 0) {
+        return -1;
+    }
+    wanted.if_match = etag;
+    return session_files_put(file->hold, file->name, file->name_size, &wanted, ret_created,
+                             ret_entry, err);
+}
+
+void resource_file_put(struct api_call *call)
+{
+    struct file file = { .hold = NULL };
+    struct err err = ERR_INIT;
+    char etag[ETAG_HEADER_SIZE];
+    struct entry entry;
+    bool created = false;
+    int result = -1;
+
+    if (resource_no_query(call, &err) == 0 && open_file(call, &file, &err) == 0) {
+        result = put(call, &file, &created, &entry, &err);
+    }
+    session_release(file.hold, result == 0);
+    if (result < 0) {
+        resource_fail(call, &err);
+        return;
+    }
+    etag_text(&entry, etag);
+    call->reply.status = created ? 201 : 204;
+    api_reply_header(&call->reply, "ETag", etag);
+    if (created) {
+        api_reply_header(&call->reply, "Location", call->target);
+    }
+    api_call_finish(call);
+}
+
+/* ---- delete, move ---- */
+
+void resource_file_delete(struct api_call *call)
+{
+    static const char *const known[] = { "recursive", NULL };
+    struct file file = { .hold = NULL };
+    struct err err = ERR_INIT;
+    struct decode_query query;
+    bool recursive = false;
+    int result = -1;
+
+    if (decode_query(call->query, known, &query, &err) == 0 &&
+        decode_query_bool(&query, "recursive", &recursive, &err) == 0 &&
+        open_file(call, &file, &err) == 0) {
+        result = session_files_delete(file.hold, file.name, file.name_size, recursive, &err);
+    }
+    session_release(file.hold, result == 0);
+    if (result < 0) {
+        resource_fail(call, &err);
+        return;
+    }
+    resource_finish_empty(call);
+}
+
+static int move(const struct api_call *call, const struct session_in_move *move,
+                struct entry *ret_entry, struct err *err)
+{
+    struct session_hold *hold = NULL;
+    int result;
+
+    if (hold_session(call, &hold, err) < 0) {
+        return -1;
+    }
+    result =
+        session_files_move(hold, move->from, move->to, move->overwrite, ret_entry, err);
+    session_release(hold, result == 0);
+    return result;
+}
+
+void resource_file_move(struct api_call *call)
+{
+    struct session_in_move wanted = { .from = NULL };
+    struct err err = ERR_INIT;
+    struct json_out json;
+    struct entry entry;
+    int result = -1;
+
+    if (resource_accepts_json(call, &err) == 0 && resource_no_query(call, &err) == 0 &&
+        session_in_move(call->body, call->body_size, &wanted, &err) == 0) {
+        result = move(call, &wanted, &entry, &err);
+    }
+    if (result < 0) {
+        session_in_move_done(&wanted);
+        resource_fail(call, &err);
+        return;
+    }
+    resource_reply(call, 200, &json);
+    session_out_file(&json, wanted.to, &entry);
+    session_in_move_done(&wanted);
+    resource_finish(call, &json);
+}

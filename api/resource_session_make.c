@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: make sessions and run their setup steps.
+ * Owns: nothing.
+ * Threads: handlers on the quick lane; answers on the thread that ended a setup.
+ * May include: lib/base, lib/sandbox.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/execution_out.h"
+#include "api/problem.h"
+#include "api/resource.h"
+#include "api/resource_session.h"
+#include "api/rights.h"
+#include "api/session_in.h"
+#include "api/session_out.h"
+#include "api/wait.h"
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+#include "lib/sandbox/execution.h"
+#include "lib/sandbox/sandbox.h"
+
+/* Of what the setup wrote last, as much as fits into the detail of a problem. */
+#define LAST_WORDS 240
+
+static void answer_session(struct api_call *call, int status, struct session_view *view)
+{
+    CLEANUP_FREE char *location = alloc_printf("/v1/sessions/%s", view->id);
+    struct json_out json;
+
+    resource_reply(call, status, &json);
+    api_reply_header(&call->reply, "Location", location);
+    session_out_write(&json, view);
+    session_view_done(view);
+    resource_finish(call, &json);
+}
+
+/* ---- how a setup ended ---- */
+
+/* The end of a text, without blanks behind it and without half a character in front. */
+static const char *last_words(const struct buf *text, size_t *ret_size)
+{
+    const char *data = text->data == NULL ? "" : text->data;
+    size_t end = text->size;
+    size_t start;
+
+    while (end > 0 && strchr(" \t\r\n", data[end - 1]) != NULL) {
+        end--;
+    }
+    start = end > LAST_WORDS ? end - LAST_WORDS : 0;
+    while (start > 0 && start < end && ((unsigned char)data[start] & 0xC0) == 0x80) {
+        start++;
+    }
+    *ret_size = end - start;
+    return data + start;
+}
+
+static void describe_failure(const struct run_result *result, struct err *err)
+{
+    const struct buf *text =
+        result->stderr_data.size > 0 ? &result->stderr_data : &result->stdout_data;
+    size_t size = 0;
+    const char *words = last_words(text, &size);
+
+    if (result->fault != RUN_FAULT_NONE) {
+        (void)err_set(err, ERR_SETUP_FAILED, 0, "the setup ended with the fault \"%s\": %.*s",
+                      run_fault_text(result->fault), (int)size, words);
+    } else {
+        (void)err_set(err, ERR_SETUP_FAILED, 0, "the setup ended with exit code %d: %.*s",
+                      result->exit_code, (int)size, words);
+    }
+}
+
+/* 0 when the setup did what it should, -1 with why it did not. */
+static int judge_setup(const struct execution *setup, enum wait_end end, struct err *err)
+{
+    const struct run_result *result = end == WAIT_DONE ? execution_result(setup, err) : NULL;
+
+    if (result == NULL) {
+        return -1;
+    }
+    if (result->fault == RUN_FAULT_NONE && result->has_exit_code && result->exit_code == 0) {
+        return 0;
+    }
+    describe_failure(result, err);
+    return -1;
+}
+
+static void fail_setup(struct api_call *call, const struct execution *setup, const struct err *err)
+{
+    api_reply_problem(&call->reply, err, call->target, call->request_id);
+    api_reply_header(&call->reply, "X-Execution-Id", execution_id(setup));
+    api_call_finish(call);
+}
+
+/* The reference is taken over. A client that hangs up ends the setup, and a session that is not ready
+ * with it. */
+static void await_setup(struct api_call *call, struct execution *setup,
+                        void (*answer)(struct api_call *call, struct execution *execution,
+                                       enum wait_end end))
+{
+    wait_begin(call, &(struct wait_plan){ .execution = setup,
+                                          .deadline = CLOCK_NEVER,
+                                          .cancels = true,
+                                          .answer = answer });
+}
+
+/* ---- create ---- */
+
+static void created_with_setup(struct api_call *call, struct execution *setup, enum wait_end end)
+{
+    const struct session_actor actor = resource_actor(call);
+    struct session_view view;
+    struct err err = ERR_INIT;
+
+    if (judge_setup(setup, end, &err) < 0) {
+        fail_setup(call, setup, &err);
+        return;
+    }
+    if (session_get(call->api->sandbox, &actor, execution_session_id(setup), false, &view, &err) <
+        0) {
+        resource_fail(call, &err);
+        return;
+    }
+    api_reply_header(&call->reply, "X-Execution-Id", execution_id(setup));
+    answer_session(call, 201, &view);
+}
+
+/* 0 and what came of it, or -1. */
+static int create(struct api_call *call, struct session_created *ret_created, struct err *err)
+{
+    const struct session_actor actor = resource_actor(call);
+    const struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
+                                      .narrow = call->scope != API_SCOPE_FULL };
+    CLEANUP_FREE char *id = NULL;
+    struct options options;
+
+    if (session_in_create(call->body, call->body_size, &base, &id, &options, err) < 0) {
+        return -1;
+    }
+    if (rights_check_options(call, &options, err) < 0) {
+        options_done(&options);
+        return -1;
+    }
+    return session_create(call->api->sandbox, &actor, id, &options, ret_created, err);
+}
+
+void resource_session_create(struct api_call *call)
+{
+    struct session_created created;
+    struct err err = ERR_INIT;
+
+    if (resource_accepts_json(call, &err) < 0 || resource_no_query(call, &err) < 0 ||
+        create(call, &created, &err) < 0) {
+        resource_fail(call, &err);
+        return;
+    }
+    if (created.setup != NULL) {
+        session_view_done(&created.view);
+        await_setup(call, created.setup, created_with_setup);
+        return;
+    }
+    answer_session(call, created.is_new ? 201 : 200, &created.view);
+}
+
+/* ---- setup ---- */
+
+static void setup_ended(struct api_call *call, struct execution *setup, enum wait_end end)
+{
+    struct err err = ERR_INIT;
+    struct json_out json;
+
+    if (judge_setup(setup, end, &err) < 0) {
+        fail_setup(call, setup, &err);
+        return;
+    }
+    resource_reply(call, 200, &json);
+    api_reply_header(&call->reply, "X-Execution-Id", execution_id(setup));
+    execution_out_result(&json, setup, execution_result(setup, NULL));
+    resource_finish(call, &json);
+}
+
+void resource_session_setup(struct api_call *call)
+{
+    const struct session_actor actor = resource_actor(call);
+    CLEANUP_FREE char *command = NULL;
+    struct execution *setup = NULL;
+    struct err err = ERR_INIT;
+    char id[RESOURCE_ID_SIZE];
+
+    if (resource_accepts_json(call, &err) == 0 && resource_no_query(call, &err) == 0 &&
+        resource_id(call, "id", ERR_SESSION_NOT_FOUND, id, &err) == 0 &&
+        session_in_setup(call->body, call->body_size, &command, &err) == 0 &&
+        rights_check_setup(call, &err) == 0) {
+        setup = session_setup(call->api->sandbox, &actor, id, command, &err);
+    }
+    if (setup == NULL) {
+        resource_fail(call, &err);
+        return;
+    }
+    await_setup(call, setup, setup_ended);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: write sessions and their files.
+ * Owns: the names and the order of their fields.
+ * Threads: any (pure functions).
+ * May include: lib/base, lib/sandbox.
+ */
+#include "api/session_out.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/percent.h"
+#include "lib/base/buf.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+
+static void write_text(struct json_out *json, const char *name, const char *text)
+{
+    json_out_key(json, name);
+    json_out_string(json, text);
+}
+
+static void write_bool(struct json_out *json, const char *name, bool value)
+{
+    json_out_key(json, name);
+    json_out_bool(json, value);
+}
+
+static void write_time(struct json_out *json, const char *name, int64_t wall_ms)
+{
+    json_out_key(json, name);
+    json_out_time(json, wall_ms);
+}
+
+/* A cap or timer of 0 is none. */
+static void write_cap(struct json_out *json, const char *name, double value)
+{
+    json_out_key(json, name);
+    if (value > 0) {
+        json_out_number(json, value);
+    } else {
+        json_out_null(json);
+    }
+}
+
+static void write_count(struct json_out *json, const char *name, uint64_t value, bool known)
+{
+    json_out_key(json, name);
+    if (known) {
+        json_out_count(json, value);
+    } else {
+        json_out_null(json);
+    }
+}
+
+/* ---- a session ---- */
+
+static void write_labels(struct json_out *json, const struct strv *labels)
+{
+    json_out_key(json, "labels");
+    json_out_open(json, '{');
+    for (size_t i = 0; i < labels->count; i++) {
+        const char *value = strchr(labels->items[i], '=');
+
+        json_out_key_bytes(json, labels->items[i], (size_t)(value - labels->items[i]));
+        json_out_string(json, value + 1);
+    }
+    json_out_close(json, '}');
+}
+
+static void write_mounts(struct json_out *json, const struct options *options)
+{
+    json_out_key(json, "mounts");
+    json_out_open(json, '{');
+    for (size_t i = 0; i < options->mount_count; i++) {
+        const struct run_mount *mount = &options->mounts[i];
+
+        json_out_key(json, mount->source);
+        json_out_open(json, '[');
+        json_out_string(json, mount->target);
+        json_out_string(json, mount->writable ? "rw" : "ro");
+        json_out_close(json, ']');
+    }
+    json_out_close(json, '}');
+}
+
+/* Values may be secrets, and whoever set them knows them. */
+static void write_env_names(struct json_out *json, const struct strv *env)
+{
+    json_out_key(json, "envNames");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < env->count; i++) {
+        json_out_text(json, env->items[i], strcspn(env->items[i], "="));
+    }
+    json_out_close(json, ']');
+}
+
+static void write_limits(struct json_out *json, const struct limits *limits)
+{
+    write_cap(json, "timeoutS", limits->timeout_s);
+    write_cap(json, "memoryMb", (double)limits->memory_mb);
+    write_cap(json, "cpus", limits->cpus);
+    write_cap(json, "pids", (double)limits->pids);
+    write_cap(json, "diskMb", (double)limits->disk_mb);
+    write_cap(json, "maxOutputBytes", (double)limits->max_output_bytes);
+}
+
+static void write_options(struct json_out *json, const struct options *options)
+{
+    json_out_key(json, "options");
+    json_out_open(json, '{');
+    write_text(json, "engine", options->engine);
+    write_text(json, "workspace", options->workspace);
+    write_text(json, "setup", options->setup);
+    write_limits(json, &options->limits);
+    write_bool(json, "requireLimits", options->require_limits);
+    write_bool(json, "network", options->network);
+    write_mounts(json, options);
+    write_env_names(json, &options->env);
+    write_bool(json, "depsReadonly", options->deps_readonly);
+    write_bool(json, "trackFiles", options->track_files);
+    write_cap(json, "idleTimeoutS", options->idle_timeout_s);
+    write_cap(json, "ttlS", options->ttl_s);
+    write_count(json, "prewarm", options->prewarm, options->prewarm_set);
+    json_out_close(json, '}');
+}
+
+void session_out_write(struct json_out *json, const struct session_view *view)
+{
+    json_out_open(json, '{');
+    write_text(json, "id", view->id);
+    write_text(json, "state", session_state_text(view->state));
+    write_labels(json, &view->options.labels);
+    write_time(json, "createdAt", view->created_ms);
+    write_time(json, "updatedAt", view->updated_ms);
+    write_time(json, "lastUsedAt", view->used_ms);
+    write_time(json, "expiresAt", view->expires_ms);
+    write_bool(json, "ownedWorkspace", view->owned);
+    write_count(json, "workspaceBytes", view->bytes, view->measured);
+    write_count(json, "workspaceFiles", view->files, view->measured);
+    write_count(json, "runningExecutions", view->running, true);
+    write_count(json, "kernels", view->kernels, true);
+    write_options(json, &view->options);
+    json_out_close(json, '}');
+}
+
+void session_out_page(struct json_out *json, const struct session_page *page)
+{
+    json_out_open(json, '{');
+    json_out_key(json, "items");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < page->count; i++) {
+        session_out_write(json, &page->items[i]);
+    }
+    json_out_close(json, ']');
+    write_text(json, "nextCursor", page->next_cursor);
+    json_out_close(json, '}');
+}
+
+/* ---- files ---- */
+
+void session_out_file(struct json_out *json, const char *path, const struct entry *entry)
+{
+    CLEANUP_BUF struct buf escaped = BUF_INIT(strlen(path) * 3);
+    char text[ENTRY_ETAG_SIZE + 2];
+
+    json_out_open(json, '{');
+    write_text(json, "path", path);
+    if (!text_utf8_valid(path, strlen(path)) && percent_path(&escaped, path) == 0) {
+        write_text(json, "pathPercent", escaped.data);
+    }
+    write_text(json, "type", entry_type_text(entry->type));
+    json_out_key(json, "size");
+    json_out_count(json, entry->size);
+    /* Times before 1970 are none that anybody set on purpose. */
+    write_time(json, "mtime", entry->mtime_ns / CLOCK_NS_PER_MS);
+    (void)snprintf(text, sizeof(text), "%04o", entry->mode);
+    write_text(json, "mode", text);
+    (void)snprintf(text, sizeof(text), "\"%s\"", entry->etag);
+    write_text(json, "etag", text);
+    write_bool(json, "unreadable", entry->unreadable);
+    json_out_close(json, '}');
+}
+
+void session_out_files(struct json_out *json, const struct list *files)
+{
+    CLEANUP_FREE char *cursor = files->next == NULL ? NULL : percent_cursor(files->next);
+
+    json_out_open(json, '{');
+    json_out_key(json, "items");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < files->count; i++) {
+        session_out_file(json, files->rows[i].path, &files->rows[i].entry);
+    }
+    json_out_close(json, ']');
+    write_text(json, "nextCursor", cursor);
+    write_bool(json, "incomplete", files->incomplete);
+    json_out_close(json, '}');
+}
