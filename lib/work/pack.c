@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pack: the walk over a workspace and libarchive's tar writer.
+ * Owns: nothing between calls.
+ * Threads: any; the thread's locale is changed for the time of a call.
+ * May include: base, libarchive.
+ */
+#include "lib/work/pack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/text.h"
+#include "lib/work/fail.h"
+#include "lib/work/link.h"
+#include "lib/work/path.h"
+#include "lib/work/walk.h"
+
+#define PIECE ((size_t)256 * 1024)
+#define OUT_PIECE (64 * 1024)
+#define PADDED_MAX ((off_t)1 << 30)
+#define ZEROS ((size_t)4 * 1024 * 1024)
+#define EXTENTS_MAX 65536 /* a file with more holes is left out: its holes would cost as data */
+#define BLOCK_BYTES 512   /* the unit of st_blocks, stat(3type) */
+
+struct packing {
+    const struct pack_options *options;
+    struct archive *archive;
+    struct archive_entry *entry;
+    int out;
+    struct hash *hash;
+    struct pack_result result;
+    char *piece;
+    char *zeros;     /* never written to, so it costs no memory */
+    off_t unwritten; /* bytes of the file being written that are still to come */
+    bool too_big;
+    int out_errno;
+};
+
+void pack_result_done(struct pack_result *result)
+{
+    for (size_t i = 0; i < result->left_count; i++) {
+        free(result->left[i].path);
+    }
+    free(result->left);
+    *result = (struct pack_result){ .left = NULL };
+}
+
+static void leave_out(struct packing *packing, const char *path, const char *why)
+{
+    struct pack_result *result = &packing->result;
+
+    if (result->left_count == PACK_LEFT_MAX) {
+        result->left_truncated = true;
+        return;
+    }
+    result->left = alloc_resize(result->left, result->left_count + 1, sizeof(*result->left));
+    result->left[result->left_count++] = (struct pack_left){ .path = alloc_text(path), .why = why };
+}
+
+/*
+ * libarchive's output: counts, hashes, passes on. A failure is remembered and the rest swallowed:
+ * told to libarchive, it would not free its buffers (3.6.2).
+ */
+static la_ssize_t output(struct archive *archive, void *context, const void *data, size_t size)
+{
+    struct packing *packing = context;
+
+    (void)archive;
+    packing->result.bytes += size;
+    if (packing->options->max_bytes > 0 && packing->result.bytes > packing->options->max_bytes) {
+        packing->too_big = true;
+    }
+    if (!packing->too_big && packing->out_errno == 0) {
+        hash_add(packing->hash, data, size);
+        if (fd_write_full(packing->out, data, size) < 0) {
+            packing->out_errno = errno;
+        }
+    }
+    return (la_ssize_t)size;
+}
+
+/* After each call of libarchive. 0, or -1 when the archive is no good any more. */
+static int check(struct packing *packing, bool worked, struct err *err)
+{
+    if (cancel_get(packing->options->cancel) != CANCEL_NONE) {
+        return err_set(err, ERR_CANCELLED, 0, "the archive was not finished");
+    }
+    if (packing->too_big) {
+        return err_set(err, ERR_STORE_FULL, 0, "the archive is larger than %llu bytes",
+                       (unsigned long long)packing->options->max_bytes);
+    }
+    if (packing->out_errno == ENOSPC || packing->out_errno == EDQUOT) {
+        return err_set(err, ERR_STORE_FULL, packing->out_errno, "no space is left for the archive");
+    }
+    if (packing->out_errno != 0) {
+        return err_set(err, ERR_IO, packing->out_errno, "the archive can't be written: %s",
+                       err_errno_text(packing->out_errno));
+    }
+    return worked ? 0
+                  : err_set(err, ERR_IO, 0, "the archive can't be made: %s",
+                            archive_error_string(packing->archive));
+}
+
+/*
+ * Tells where the data is, so that holes cost nothing. Without data the map has one empty extent,
+ * as libarchive's own reader of disks makes it. False: too many holes.
+ */
+static bool map_holes(struct archive_entry *entry, int fd, const struct stat *status)
+{
+    off_t at = 0;
+
+    if (status->st_size == 0 || (off_t)status->st_blocks * BLOCK_BYTES >= status->st_size) {
+        return true;
+    }
+    for (int extents = 0; at < status->st_size; extents++) {
+        off_t data = lseek(fd, at, SEEK_DATA);
+        off_t hole = data >= 0 ? lseek(fd, data, SEEK_HOLE) : -1;
+
+        if (data < 0 && errno == ENXIO) { /* a hole up to the end (lseek(2)) */
+            break;
+        }
+        if (hole < 0) { /* the file system can't tell */
+            archive_entry_sparse_clear(entry);
+            return true;
+        }
+        if (extents == EXTENTS_MAX) {
+            return false;
+        }
+        hole = hole < status->st_size ? hole : status->st_size;
+        if (data < hole) {
+            archive_entry_sparse_add_entry(entry, data, hole - data);
+        }
+        at = hole;
+    }
+    if (archive_entry_sparse_count(entry) == 0) {
+        archive_entry_sparse_add_entry(entry, 0, 0);
+    }
+    return true;
+}
+
+static void describe(struct archive_entry *entry, const char *name, const struct stat *status)
+{
+    (void)archive_entry_clear(entry);
+    archive_entry_set_pathname(entry, name);
+    archive_entry_set_filetype(entry, status->st_mode & S_IFMT);
+    archive_entry_set_perm(entry, status->st_mode & 0777);
+    archive_entry_set_mtime(entry, status->st_mtim.tv_sec, status->st_mtim.tv_nsec);
+    archive_entry_set_size(entry, S_ISREG(status->st_mode) ? status->st_size : 0);
+}
+
+static int write_head(struct packing *packing, struct err *err)
+{
+    /* A warning is about a name that is not UTF-8: it was stored as the bytes it is. */
+    bool worked = archive_write_header(packing->archive, packing->entry) >= ARCHIVE_WARN;
+
+    packing->result.entries++;
+    return check(packing, worked, err);
+}
+
+/*
+ * The next bytes of a file: data, or zeros in a hole and behind an early end. How many; *ret_bytes
+ * is where they are.
+ */
+static size_t read_piece(struct packing *packing, int fd, off_t at, off_t end,
+                         const char **ret_bytes)
+{
+    size_t want = end - at < (off_t)PIECE ? (size_t)(end - at) : PIECE;
+    off_t data = lseek(fd, at, SEEK_DATA);
+    ssize_t got = 0;
+
+    if (data < 0 && errno != ENXIO) {
+        data = at; /* a file system without the call: all is data */
+    }
+    if (data == at) {
+        got = pread(fd, packing->piece, want, at);
+    }
+    if (got > 0) {
+        packing->result.content += (size_t)got;
+        *ret_bytes = packing->piece;
+        return (size_t)got;
+    }
+    if (data <= at || data > end) {
+        data = end;
+    }
+    *ret_bytes = packing->zeros;
+    return data - at < (off_t)ZEROS ? (size_t)(data - at) : ZEROS;
+}
+
+static int write_content(struct packing *packing, int fd, off_t size, struct err *err)
+{
+    for (off_t at = 0; at < size;) {
+        const char *bytes;
+        size_t got = read_piece(packing, fd, at, size, &bytes);
+        bool worked = archive_write_data(packing->archive, bytes, got) >= 0;
+
+        at += (off_t)got;
+        packing->unwritten = size - at;
+        if (check(packing, worked, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int add_file(struct packing *packing, const struct walk_entry *found, const char *name,
+                    struct err *err)
+{
+    CLEANUP_FD int fd =
+        fd_open_beneath(found->directory, found->name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+        if (errno != ENOENT) {
+            leave_out(packing, found->path, "unreadable");
+        }
+        return 0;
+    }
+    describe(packing->entry, name, &status);
+    if (!map_holes(packing->entry, fd, &status)) {
+        leave_out(packing, found->path, "holes");
+        return 0;
+    }
+    if (write_head(packing, err) < 0) {
+        return -1;
+    }
+    return write_content(packing, fd, status.st_size, err);
+}
+
+static int add_link(struct packing *packing, const struct walk_entry *found, const char *name,
+                    struct err *err)
+{
+    char target[PATH_BYTES_MAX + 1];
+    ssize_t size = readlinkat(found->directory, found->name, target, sizeof(target) - 1);
+    struct stat status;
+
+    if (size < 0 || fstatat(found->directory, found->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !S_ISLNK(status.st_mode)) {
+        return 0; /* it is gone, or something else by now */
+    }
+    target[size] = '\0';
+    if (!packing->options->links || !link_stays_inside(name, target)) {
+        leave_out(packing, found->path, "symlink");
+        return 0;
+    }
+    describe(packing->entry, name, &status);
+    archive_entry_set_symlink(packing->entry, target);
+    return write_head(packing, err);
+}
+
+static int add_directory(struct packing *packing, const struct walk_entry *found, const char *name,
+                         struct err *err)
+{
+    struct stat status;
+
+    if (found->unreadable) {
+        leave_out(packing, found->path, "unreadable");
+        return 0;
+    }
+    if (fstatat(found->directory, found->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !S_ISDIR(status.st_mode)) {
+        return 0;
+    }
+    describe(packing->entry, name, &status);
+    return write_head(packing, err);
+}
+
+static int add(struct packing *packing, const struct walk_entry *found, struct err *err)
+{
+    const char *name = found->path;
+
+    if (!text_equal(packing->options->directory, PATH_ROOT)) {
+        name += strlen(packing->options->directory) + 1;
+    }
+    switch (found->type) {
+    case DT_REG:
+        return add_file(packing, found, name, err);
+    case DT_DIR:
+        return add_directory(packing, found, name, err);
+    case DT_LNK:
+        return add_link(packing, found, name, err);
+    default:
+        leave_out(packing, found->path,
+                  found->type == DT_FIFO   ? "fifo"
+                  : found->type == DT_SOCK ? "socket"
+                                           : "device");
+        return 0;
+    }
+}
+
+static int add_all(struct packing *packing, struct walk *walk, struct err *err)
+{
+    struct walk_entry found;
+
+    while (walk_next(walk, &found)) {
+        if (check(packing, true, err) < 0 || add(packing, &found, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int open_writer(struct packing *packing, struct err *err)
+{
+    struct archive *archive = packing->archive;
+    bool worked = archive_write_set_format_pax_restricted(archive) >= ARCHIVE_WARN;
+
+    if (packing->options->gzip) {
+        worked = worked && archive_write_add_filter_gzip(archive) >= ARCHIVE_WARN &&
+                 archive_write_set_options(archive, "gzip:compression-level=1,gzip:!timestamp") >=
+                     ARCHIVE_WARN;
+    }
+    worked = worked && archive_write_set_bytes_per_block(archive, OUT_PIECE) >= ARCHIVE_WARN &&
+             archive_write_set_bytes_in_last_block(archive, 1) >= ARCHIVE_WARN &&
+             archive_write_open2(archive, packing, NULL, output, NULL, NULL) >= ARCHIVE_WARN;
+    return check(packing, worked, err);
+}
+
+static int write_archive(struct packing *packing, struct walk *walk, struct err *err)
+{
+    int result = open_writer(packing, err);
+
+    if (result == 0) {
+        result = add_all(packing, walk, err);
+    }
+    if (result < 0 && packing->unwritten > PADDED_MAX) {
+        /* Closing would fill the member up with zeros; this way its buffer is lost instead. */
+        (void)archive_write_fail(packing->archive);
+        return -1;
+    }
+    packing->too_big = packing->too_big || result < 0; /* no more output */
+    if (archive_write_close(packing->archive) < ARCHIVE_WARN && result == 0) {
+        return check(packing, false, err);
+    }
+    return result < 0 ? -1 : check(packing, true, err);
+}
+
+int pack_write(int root, const struct pack_options *options, int out,
+               struct pack_result *ret_result, struct err *err)
+{
+    struct walk_options how = { .start = options->directory,
+                                .recursive = true,
+                                .skip = options->skip };
+    struct packing packing = { .options = options, .out = out };
+    struct walk *walk = NULL;
+    locale_t utf8;
+    locale_t old;
+    int result;
+
+    if (walk_open(root, &how, &walk, err) < 0) {
+        return -1;
+    }
+    /* libarchive stores a name as UTF-8 only if the thread's locale says that it is. */
+    utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+    old = uselocale(utf8);
+    packing.archive = archive_write_new();
+    packing.entry = archive_entry_new();
+    packing.hash = hash_new();
+    packing.piece = alloc_zero(1, PIECE);
+    packing.zeros = alloc_zero(1, ZEROS);
+    result = write_archive(&packing, walk, err);
+    free(packing.piece);
+    free(packing.zeros);
+    hash_end_hex(packing.hash, packing.result.digest);
+    archive_entry_free(packing.entry);
+    (void)archive_write_free(packing.archive);
+    (void)uselocale(old);
+    if (utf8 != NULL) {
+        freelocale(utf8);
+    }
+    walk_close(walk);
+    if (result < 0) {
+        pack_result_done(&packing.result);
+        return -1;
+    }
+    *ret_result = packing.result;
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pack: a workspace (or a directory of it) as a tar archive.
+ *
+ * Plain ustar where that can say it, pax where it can't (long or non-ASCII names, sparse files), so
+ * that every tar reads it, and simple trees are read by the simplest. Members are sorted; owner is
+ * 0/0; hard links are stored as files of their own. Memory is flat. A file that changes while it is
+ * read is stored with the size it had, cut or filled with zeros. Any thread.
+ */
+#ifndef KERND_WORK_PACK_H
+#define KERND_WORK_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/cancel.h"
+#include "lib/base/err.h"
+#include "lib/base/hash.h"
+
+struct pack_options {
+    const char *directory;   /* parsed; members are named relative to it; PATH_ROOT: all */
+    const char *const *skip; /* whole paths to leave out without a word; NULL-terminated, or NULL */
+    bool gzip;               /* level 1, no time of day: the same tree gives the same bytes */
+    bool links;              /* keep symbolic links that stay inside; else they are left out */
+    uint64_t max_bytes;      /* of the archive: STORE_FULL above; 0: no bound */
+    struct cancel *cancel;   /* may be NULL: CANCELLED when fired */
+};
+
+/* Something that is not in the archive. */
+struct pack_left {
+    char *path; /* raw bytes, from the workspace on */
+    const char
+        *why; /* static: "fifo", "socket", "device", "symlink", "unreadable", "holes" (too many) */
+};
+
+#define PACK_LEFT_MAX 1000
+
+struct pack_result {
+    uint64_t entries; /* members */
+    uint64_t bytes;   /* of the archive */
+    uint64_t content; /* bytes of all files, holes not counted */
+    char digest[HASH_HEX_SIZE];
+    struct pack_left *left;
+    size_t left_count; /* the first 1000 */
+    bool left_truncated;
+};
+void pack_result_done(struct pack_result *result);
+
+/*
+ * Writes the archive to an open file, pipe or socket. 0, or -1 FILE_NOT_FOUND, BAD_PATH, FORBIDDEN
+ * (the directory), CANCELLED, STORE_FULL, IO; then what was written is no archive.
+ */
+int pack_write(int root, const struct pack_options *options, int out,
+               struct pack_result *ret_result, struct err *err);
+
+#endif
