@@ -7,6 +7,7 @@
  */
 #include "lib/cell/cell.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ bool cell_needs_driver(enum cell_language language)
 }
 
 /* Sends the one request. The driver reads it at once, or is no driver any more. */
-static int send_request(struct once *once)
+static int send_request(struct once *once, char *const *environment)
 {
     CLEANUP_BUF struct buf frame = BUF_INIT(CELL_FRAME_MAX);
     size_t text_max = once->io->max_output < CELL_TEXT_MAX ? once->io->max_output : CELL_TEXT_MAX;
@@ -83,6 +84,7 @@ static int send_request(struct once *once)
         .text_max = (uint32_t)text_max,
         .number = 1,
         .name = "/run/kernd/cell.py",
+        .environment = environment,
     };
 
     if (wire_put_cell(&frame, &cell) < 0) {
@@ -100,7 +102,7 @@ static int on_frame(struct once *once, const struct wire_frame *frame, struct er
         if (wire_parse_ready(frame, interpreter, err) < 0) {
             return -1;
         }
-        return send_request(once);
+        return send_request(once, NULL);
     }
     if (frame->type != WIRE_RESULT) {
         return err_set(err, ERR_INTERNAL, 0, "protocol: a frame that has no place in a run");
@@ -151,26 +153,128 @@ static int begin(struct box *box, const struct cell_code *code, struct err *err)
     return box_begin(box, &program, err);
 }
 
+/* The rest of a run: pumps until the program ends, with the driver's connection watched. */
+static enum box_stop pump(struct box *box, struct once *once)
+{
+    enum box_stop stop;
+
+    once->io->peer_ready = on_peer;
+    once->io->peer = once;
+    stop = box_pump(box, once->io);
+    once->io->peer_fd = -1;
+    once->io->peer_ready = NULL;
+    once->io->peer = NULL;
+    return stop;
+}
+
 int cell_run_once(struct box *box, const struct cell_code *code, struct box_io *io,
                   enum box_stop *ret_stop, struct err *err)
 {
     struct once once = { .code = code, .io = io, .wire = WIRE_INIT };
-    int driver = -1;
 
     if (begin(box, code, err) < 0) {
         return -1;
     }
+    io->peer_fd = -1;
     if (cell_needs_driver(code->language)) {
         /* It failed to come: it ended (the pump tells how), or time or patience did. */
-        driver = box_driver(box, io->deadline, io->cancel, NULL);
+        io->peer_fd = box_driver(box, io->deadline, io->cancel, NULL);
     }
-    io->peer_fd = driver;
-    io->peer_ready = on_peer;
-    io->peer = &once;
-    *ret_stop = box_pump(box, io);
-    io->peer_fd = -1;
-    io->peer_ready = NULL;
-    io->peer = NULL;
+    *ret_stop = pump(box, &once);
     wire_done(&once.wire);
     return 0;
+}
+
+/* ---- booted ahead ---- */
+
+struct cell_booted {
+    struct box *box;
+    int driver; /* the box's */
+    struct wire wire;
+    char interpreter[WIRE_INTERPRETER_SIZE];
+};
+
+/* The driver's first word: 1 said, 0 not yet, -1 nonsense or its end. */
+static int on_ready(void *peer)
+{
+    struct cell_booted *booted = peer;
+    struct wire_frame frame;
+    enum wire_read read = wire_read(&booted->wire, booted->driver);
+    int got = wire_next(&booted->wire, &frame, NULL);
+
+    if (got == 1) {
+        return wire_parse_ready(&frame, booted->interpreter, NULL) < 0 ? -1 : 1;
+    }
+    return got < 0 || read == WIRE_READ_END ? -1 : 0;
+}
+
+static int await_ready(struct cell_booted *booted, const struct cell_boot *boot, struct err *err)
+{
+    struct box_io io = {
+        .deadline = boot->deadline,
+        .cancel = boot->cancel,
+        .keep_stdin = true,
+        .peer_fd = booted->driver,
+        .peer_ready = on_ready,
+        .peer = booted,
+    };
+
+    if (box_pump(booted->box, &io) != BOX_STOP_PEER_DONE) {
+        return err_set(err, ERR_BOX_START_FAILED, 0, "the driver did not come up");
+    }
+    return 0;
+}
+
+int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted **ret_booted,
+              struct err *err)
+{
+    const struct cell_code nothing = { .language = boot->language, .env = boot->env };
+    struct cell_booted *booted;
+    int driver;
+
+    if (begin(box, &nothing, err) < 0) {
+        return -1;
+    }
+    driver = box_driver(box, boot->deadline, boot->cancel, err);
+    if (driver < 0) {
+        return -1;
+    }
+    booted = alloc_zero(1, sizeof(*booted));
+    booted->box = box;
+    booted->driver = driver;
+    booted->wire = WIRE_INIT;
+    if (await_ready(booted, boot, err) < 0) {
+        cell_unboot(booted);
+        return -1;
+    }
+    *ret_booted = booted;
+    return 0;
+}
+
+int cell_run_booted(struct cell_booted *booted, const struct cell_code *code, struct box_io *io,
+                    enum box_stop *ret_stop, struct err *err)
+{
+    struct once once = { .code = code, .io = io, .wire = booted->wire, .ready = true };
+
+    if (box_put_code(booted->box, program_code_name(code->language), code->code, code->code_size,
+                     err) < 0) {
+        return -1;
+    }
+    booted->wire = WIRE_INIT;
+    io->peer_fd = booted->driver;
+    if (send_request(&once, code->env == NULL ? NULL : strv_argv(code->env)) < 0) {
+        wire_done(&once.wire);
+        return err_set(err, ERR_IO, errno, "the spare's driver is gone");
+    }
+    *ret_stop = pump(booted->box, &once);
+    wire_done(&once.wire);
+    return 0;
+}
+
+void cell_unboot(struct cell_booted *booted)
+{
+    if (booted != NULL) {
+        wire_done(&booted->wire);
+        free(booted);
+    }
 }

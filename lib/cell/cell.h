@@ -23,6 +23,14 @@ enum cell_language { CELL_PYTHON, CELL_BASH, CELL_NODE };
 /* A text/plain is shortened above this many bytes, or above the caller's output cap if smaller. */
 #define CELL_TEXT_MAX ((size_t)1024 * 1024)
 
+/* What a driver is booted with. Borrowed during the call. */
+struct cell_boot {
+    enum cell_language language;
+    const struct strv *env;
+    int64_t deadline;
+    struct cancel *cancel;
+};
+
 /* Rich results in the order they came, each an encoded bundle that bundle_decode accepted. */
 struct cell_results {
     struct buf *items;
@@ -52,6 +60,30 @@ struct cell_code {
  */
 int cell_results_add(struct cell_results *results, struct sink *sink, const char *data, size_t size,
                      struct err *err);
+
+/*
+ * A box whose driver is up and waits for its one cell: what a spare is. The driver ran nobody's code
+ * before.
+ */
+struct cell_booted;
+
+/*
+ * Starts the driver of a language that has one in a box that waits. 0, or -1: the box is still the
+ * caller's, to be ended (BOX_START_FAILED, DEADLINE, CANCELLED).
+ */
+int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted **ret_booted,
+              struct err *err);
+
+/*
+ * As cell_run_once in a booted box: code->env holds only what differs from the environment it was
+ * booted with, code->cwd must be NULL. 0, or -1 when the cell could not even be handed over: then it
+ * did not run, and another box may take it.
+ */
+int cell_run_booted(struct cell_booted *booted, const struct cell_code *code, struct box_io *io,
+                    enum box_stop *ret_stop, struct err *err);
+
+/* Frees it, and not its box. */
+void cell_unboot(struct cell_booted *booted);
 
 /* Must the box of this language be made with a driver socket (box_spec.driver)? */
 bool cell_needs_driver(enum cell_language language);

@@ -4,7 +4,9 @@
 #
 # Owns the module search path and sys.flags. Main thread only. Imports built-in modules and its own
 # siblings only: standard modules in Python cost milliseconds and belong to the cell to import.
+import _frozen_importlib as importlib_core
 import _signal
+import _thread
 import builtins
 import posix
 import sys
@@ -111,8 +113,14 @@ def add_site_directories():
         directories = [sys.prefix + "/" + platform + "/" + version + "/site-packages"]
     if home:
         directories.insert(0, home + "/.local/lib/" + version + "/site-packages")
+    code = []
     for directory in directories:
-        add_site_directory(directory)
+        code += add_site_directory(directory)
+    if code and hasattr(sys, "stdlib_module_names"):  # Python 3.10
+        LatePathFiles(code)
+    else:
+        for sitedir, name, line in code:
+            run_path_line(sitedir, name, line)
 
 
 def exists(path):
@@ -124,37 +132,86 @@ def exists(path):
 
 
 def add_site_directory(sitedir):
+    """Adds the directory and the paths in its .pth files; the lines of code in them, to run later."""
     try:
         names = posix.listdir(sitedir)
     except OSError:
-        return
+        return []
     if sitedir not in sys.path:
         sys.path.append(sitedir)
+    code = []
     for name in sorted(names):
         if name.endswith(".pth"):
-            read_path_file(sitedir, name)
+            code += read_path_file(sitedir, name)
+    return code
 
 
 def read_path_file(sitedir, name):
-    """One .pth file as site reads it. Its import lines look for `sitedir` in the calling frame."""
     try:
         with open(sitedir + "/" + name, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().split("\n")
     except OSError:
-        return
-    for number, line in enumerate(lines, 1):
-        try:
-            if line.startswith(("import ", "import\t")):
-                exec(line)
-            elif line.strip() and not line.startswith("#"):
-                path = line.rstrip()
-                path = path if path.startswith("/") else sitedir + "/" + path
-                if path not in sys.path and exists(path):
-                    sys.path.append(path)
-        except Exception as error:
-            where = "%s/%s, line %d: " % (sitedir, name, number)
-            print(where + repr(error), file=sys.stderr)
-            return
+        return []
+    code = []
+    for line in lines:
+        if line.startswith(("import ", "import\t")):
+            code.append((sitedir, name, line))
+        elif line.strip() and not line.startswith("#"):
+            path = line.rstrip()
+            path = path if path.startswith("/") else sitedir + "/" + path
+            if path not in sys.path and exists(path):
+                sys.path.append(path)
+    return code
+
+
+class LatePathFiles:
+    """
+    Runs the code of .pth files when first something is imported that is not of the standard
+    library (or is replaced by such code: distutils). It prepares packages, and some of it costs as
+    much as the whole start of the interpreter.
+    """
+
+    def __init__(self, code):
+        self._code = code
+        self._lock = _thread.RLock()
+        sys.meta_path = [self] + sys.meta_path
+
+    def find_spec(self, name, path=None, target=None):
+        if "." in name or (name in sys.stdlib_module_names and name != "distutils"):
+            return None
+        with self._lock:
+            code, self._code = self._code, []
+            sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
+            for sitedir, file, line in code:
+                run_path_line(sitedir, file, line)
+        made = sys.modules.get(name)  # by such a line, as namespace packages are
+        if made is not None:
+            # The import system will use the spec that the module itself names.
+            made.__spec__ = importlib_core.ModuleSpec(name, Made(made))
+            return made.__spec__
+        return importlib_core._find_spec(name, path, target)
+
+
+class Made:
+    """Loader of a module that is there already: it leaves it as it was."""
+
+    def __init__(self, module):
+        self._module = module
+        self._attributes = dict(module.__dict__)
+
+    def create_module(self, _spec):
+        return self._module
+
+    def exec_module(self, module):
+        module.__dict__.update(self._attributes)
+
+
+def run_path_line(sitedir, name, line):
+    # Lines look for `sitedir` in the frame that runs them.
+    try:
+        exec(line)
+    except Exception as error:
+        print("%s/%s: %r" % (sitedir, name, error), file=sys.stderr)
 
 
 def prepare_interpreter():

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A python cell in one-shot mode behaves as a script of the plain interpreter does."""
+import os
 import re
+import sys
+import tempfile
 import textwrap
 import unittest
 
@@ -256,6 +259,31 @@ class Surroundings(unittest.TestCase):
         self.assertEqual(done.results[0].data["application/json"], '{"a":1}')
         done = run_once("import json", files=files)
         self.assertIn("SystemError: shadow", done.stderr)
+
+    def test_path_files(self):
+        """Paths in .pth files count from the start, code in them from the first foreign import."""
+        with tempfile.TemporaryDirectory() as home:
+            version = "python%d.%d" % sys.version_info[:2]
+            site = f"{home}/.local/lib/{version}/site-packages"
+            os.makedirs(site + "/extra")
+            os.makedirs(site + "/space/inner")
+            for name, text in {
+                "a.pth": "# note\n\nextra\nabsent\nimport sys; sys.first = getattr(sys, 'first', 0) + 1\n",
+                "b.pth": "import no_such_module\nimport sys, types; "
+                         "sys.modules['space'] = m = types.ModuleType('space'); "
+                         "m.__path__ = [sys._getframe(1).f_locals['sitedir'] + '/space']\n",
+                "extra/other.py": "import sys\nfirst = sys.first\n",
+                "space/__init__.py": "raise SystemError('not to be run')\n",
+                "space/inner/leaf.py": "value = 7\n",
+            }.items():
+                with open(os.path.join(site, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            done = run_once("import sys, json\nprint(hasattr(sys, 'first'))\n"
+                            "import space\nprint(sys.first, space.__spec__)\n"
+                            "from space.inner import leaf\nimport other\n"
+                            "print(leaf.value, other.first, sys.first)", env={"HOME": home})
+        self.assertEqual((done.code, done.stdout), (0, "False\n1 None\n7 1 1\n"), done.stderr)
+        self.assertIn("b.pth: ModuleNotFoundError", done.stderr)
 
     def test_replaced_builtins_break_nothing(self):
         done = run_text("""
