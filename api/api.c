@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/execution_out.h"
+#include "api/once.h"
 #include "api/problem.h"
 #include "api/resource.h"
 #include "api/route.h"
@@ -90,7 +91,9 @@ const char *api_route_pattern(const struct api_route *route)
 
 void api_dispatch(struct api_call *call)
 {
-    call->route->handler(call);
+    if (once_begin(call)) {
+        call->route->handler(call);
+    }
 }
 
 const char *api_call_header(const struct api_call *call, const char *name)
@@ -137,6 +140,7 @@ struct api_hook *api_call_unwatch(struct api_call *call)
 
 void api_call_finish(struct api_call *call)
 {
+    once_end(call);
     call->finish(call);
 }
 

@@ -23,6 +23,7 @@
 struct api;       /* the resources over one sandbox */
 struct api_route; /* one row of the route table */
 struct execution;
+struct once; /* an Idempotency-Key */
 struct sandbox;
 
 enum api_body {
@@ -67,8 +68,8 @@ struct api_reply {
 /*
  * What a handler that replies later does when the client hangs up first. Heap-allocated by the
  * handler; whoever takes it out of the call owns it: api_call_cancel (which calls fire) or
- * api_call_unwatch. fire is called at most once, frees the hook, never blocks, and must not touch
- * the call, which may be finished by another thread at the same time.
+ * api_call_unwatch. fire is called at most once, frees the hook and never blocks. Another thread
+ * may finish the call at the same time: fire touches it only when it made sure that none will.
  */
 struct api_hook {
     void (*fire)(struct api_hook *hook, enum cancel_reason reason);
@@ -94,6 +95,7 @@ struct api_call {
     /* Set up by the server; fired through api_call_cancel only. */
     struct cancel cancel;
     _Atomic(struct api_hook *) hook; /* api's own: starts as NULL */
+    struct once *once;               /* the same */
     /* Initialised by the server, filled by the handler. */
     struct api_reply reply;
     /* Set by the server: called once by api_call_finish. */

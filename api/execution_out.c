@@ -19,6 +19,7 @@ static struct result_out describe(const struct execution *execution,
 {
     return (struct result_out){ .id = execution_id(execution),
                                 .session_id = execution_session_id(execution),
+                                .kernel_id = execution_kernel_id(execution),
                                 .request = execution_request(execution),
                                 .result = result };
 }

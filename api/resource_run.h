@@ -6,14 +6,10 @@
 #define KERND_API_RESOURCE_RUN_H
 
 #include "api/api.h"
-#include "lib/sandbox/run.h"
 
 void resource_run_command(struct api_call *call);
 void resource_run_code(struct api_call *call);
 void resource_run_session_command(struct api_call *call);
 void resource_run_session_code(struct api_call *call);
-
-/* Submits and answers with the result. Takes the request over, and the call. */
-void resource_run_submit(struct api_call *call, struct run_request *request);
 
 #endif

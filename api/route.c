@@ -21,38 +21,38 @@ static void answer_options(struct api_call *call);
 
 /* clang-format off */
 static const struct api_route routes[] = {
-    { "GET", "/healthz", resource_meta_health, API_BODY_NONE, true },
-    { "GET", "/readyz", resource_meta_ready, API_BODY_NONE, false },
-    { "GET", "/openapi.json", resource_spec_json, API_BODY_NONE, false },
-    { "GET", "/openapi.yaml", resource_spec_yaml, API_BODY_NONE, false },
-    { "GET", "/v1/version", resource_meta_version, API_BODY_NONE, false },
-    { "GET", "/v1/capabilities", resource_meta_capabilities, API_BODY_NONE, false },
-    { "GET", "/v1/stats", resource_meta_stats, API_BODY_NONE, false },
-    { "POST", "/v1/run", resource_run_command, API_BODY_JSON, false },
-    { "POST", "/v1/runCode", resource_run_code, API_BODY_JSON, false },
-    { "POST", "/v1/sessions", resource_session_create, API_BODY_JSON, false },
-    { "GET", "/v1/sessions", resource_session_list, API_BODY_NONE, false },
-    { "GET", "/v1/sessions/{id}", resource_session_get, API_BODY_NONE, false },
-    { "PATCH", "/v1/sessions/{id}", resource_session_patch, API_BODY_JSON, false },
-    { "DELETE", "/v1/sessions/{id}", resource_session_delete, API_BODY_NONE, false },
-    { "POST", "/v1/sessions/{id}/keepalive", resource_session_keepalive, API_BODY_NONE, false },
-    { "POST", "/v1/sessions/{id}/fork", resource_session_fork, API_BODY_JSON, false },
-    { "POST", "/v1/sessions/{id}/setup", resource_session_setup, API_BODY_JSON, false },
-    { "POST", "/v1/sessions/{id}/run", resource_run_session_command, API_BODY_JSON, false },
-    { "POST", "/v1/sessions/{id}/runCode", resource_run_session_code, API_BODY_JSON, false },
-    { "GET", "/v1/sessions/{id}/files", resource_file_list, API_BODY_NONE, false },
-    { "GET", "/v1/sessions/{id}/files/{path...}", resource_file_get, API_BODY_NONE, false },
-    { "PUT", "/v1/sessions/{id}/files/{path...}", resource_file_put, API_BODY_FILE, false },
-    { "DELETE", "/v1/sessions/{id}/files/{path...}", resource_file_delete, API_BODY_NONE, false },
-    { "POST", "/v1/sessions/{id}/files:move", resource_file_move, API_BODY_JSON, false },
+    { "GET", "/healthz", resource_meta_health, API_BODY_NONE, true, ROUTE_REPEATS },
+    { "GET", "/readyz", resource_meta_ready, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/openapi.json", resource_spec_json, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/openapi.yaml", resource_spec_yaml, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/version", resource_meta_version, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/capabilities", resource_meta_capabilities, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/stats", resource_meta_stats, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "POST", "/v1/run", resource_run_command, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/runCode", resource_run_code, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/sessions", resource_session_create, API_BODY_JSON, false, ROUTE_ONCE },
+    { "GET", "/v1/sessions", resource_session_list, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/sessions/{id}", resource_session_get, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "PATCH", "/v1/sessions/{id}", resource_session_patch, API_BODY_JSON, false, ROUTE_REPEATS },
+    { "DELETE", "/v1/sessions/{id}", resource_session_delete, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "POST", "/v1/sessions/{id}/keepalive", resource_session_keepalive, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "POST", "/v1/sessions/{id}/fork", resource_session_fork, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/sessions/{id}/setup", resource_session_setup, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/sessions/{id}/run", resource_run_session_command, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/sessions/{id}/runCode", resource_run_session_code, API_BODY_JSON, false, ROUTE_ONCE },
+    { "GET", "/v1/sessions/{id}/files", resource_file_list, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/sessions/{id}/files/{path...}", resource_file_get, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "PUT", "/v1/sessions/{id}/files/{path...}", resource_file_put, API_BODY_FILE, false, ROUTE_REPEATS },
+    { "DELETE", "/v1/sessions/{id}/files/{path...}", resource_file_delete, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "POST", "/v1/sessions/{id}/files:move", resource_file_move, API_BODY_JSON, false, ROUTE_REPEATS },
 };
 /* clang-format on */
 
 #define ROUTE_COUNT (sizeof(routes) / sizeof(routes[0]))
 
 /* Serves OPTIONS of every path that has a row. */
-static const struct api_route options_route = { "OPTIONS", "*", answer_options, API_BODY_NONE,
-                                                false };
+static const struct api_route options_route = { "OPTIONS",     "*",   answer_options,
+                                                API_BODY_NONE, false, ROUTE_REPEATS };
 
 /* ---- patterns ---- */
 

@@ -15,12 +15,20 @@
 #include "api/api.h"
 #include "api/decode.h"
 
+/* What an Idempotency-Key does (once.h). */
+enum route_once {
+    ROUTE_REPEATS, /* nothing: asking twice does no harm */
+    ROUTE_ONCE,
+    ROUTE_ONCE_BY_PARTS, /* each part of the request is done once */
+};
+
 struct api_route {
     const char *method;
     const char *pattern;
     void (*handler)(struct api_call *call);
     enum api_body body;
     bool open; /* needs no token */
+    enum route_once once;
 };
 
 #define ROUTE_JSON_MAX ((size_t)16 << 20)

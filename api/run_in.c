@@ -11,10 +11,12 @@
 
 #include "api/content_in.h"
 #include "api/field.h"
+#include "api/files_in.h"
 #include "api/json_in.h"
 #include "api/options_in.h"
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/id.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/guest_env.h"
 
@@ -22,7 +24,6 @@
 
 /* What a double holds exactly; the server's maxima are far below. */
 #define LARGEST_WHOLE 9007199254740991.0
-#define SECRET_NAME_MAX 128
 
 /* A program would get the text cut at it. */
 static int refuse_nul(const char *pointer, struct err *err)
@@ -180,119 +181,6 @@ static int read_cwd(void *target, struct json_object *value, const char *pointer
     return 0;
 }
 
-/* ---- files ---- */
-
-static int read_file(struct run_file *file, const char *name, struct json_object *value,
-                     struct err *err)
-{
-    char pointer[FIELD_POINTER_SIZE];
-
-    (void)field_pointer(pointer, "/files", name);
-    if (*name == '\0') {
-        return err_field(err, ERR_BAD_PATH, pointer, "a file needs a name");
-    }
-    file->path = alloc_text(name);
-    return content_in_read(value, pointer, &file->data, &file->size, err);
-}
-
-static int read_files(void *target, struct json_object *value, const char *pointer, struct err *err)
-{
-    struct run_request *request = target;
-
-    if (!json_object_is_type(value, json_type_object)) {
-        return field_wrong_type(pointer, "an object from path to content", value, err);
-    }
-    request->files = alloc_zero((size_t)json_object_object_length(value), sizeof(*request->files));
-    json_object_object_foreach (value, name, item) {
-        if (read_file(&request->files[request->file_count++], name, item, err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int read_fetch(void *target, struct json_object *value, const char *pointer, struct err *err)
-{
-    struct run_request *request = target;
-    char item[FIELD_POINTER_SIZE];
-
-    if (!json_object_is_type(value, json_type_array)) {
-        return field_wrong_type(pointer, "an array of paths", value, err);
-    }
-    if (json_object_array_length(value) > RUN_IN_FETCH_MAX) {
-        return err_field(err, ERR_BAD_VALUE, pointer, "%s names more than %d files", pointer,
-                         RUN_IN_FETCH_MAX);
-    }
-    for (size_t i = 0; i < json_object_array_length(value); i++) {
-        CLEANUP_FREE char *path = NULL;
-
-        if (content_in_path(json_object_array_get_idx(value, i),
-                            field_pointer_index(item, pointer, i), &path, err) < 0) {
-            return -1;
-        }
-        strv_add(&request->fetch, path);
-    }
-    return 0;
-}
-
-/* ---- secrets ---- */
-
-static bool secret_name_ok(const char *name)
-{
-    static const char all[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789-.";
-
-    return *name != '\0' && *name != '.' && *name != '-' && strlen(name) <= SECRET_NAME_MAX &&
-           name[strspn(name, all)] == '\0';
-}
-
-static int read_secret(struct run_file *secret, const char *name, struct json_object *value,
-                       struct err *err)
-{
-    char pointer[FIELD_POINTER_SIZE];
-
-    (void)field_pointer(pointer, "/secrets", name);
-    if (!secret_name_ok(name)) {
-        return err_field(err, ERR_BAD_VALUE, pointer,
-                         "the name of %s must be 1 to %d of letters, digits, _, - and ., and start "
-                         "with a letter, a digit or _",
-                         pointer, SECRET_NAME_MAX);
-    }
-    secret->path = alloc_text(name);
-    return content_in_read(value, pointer, &secret->data, &secret->size, err);
-}
-
-/* Messages never hold a value. */
-static int read_secrets(void *target, struct json_object *value, const char *pointer,
-                        struct err *err)
-{
-    struct run_request *request = target;
-    size_t bytes = 0;
-
-    if (!json_object_is_type(value, json_type_object)) {
-        return field_wrong_type(pointer, "an object from name to content", value, err);
-    }
-    if (json_object_object_length(value) > RUN_IN_SECRETS_MAX) {
-        return err_field(err, ERR_BAD_VALUE, pointer, "%s has more than %d members", pointer,
-                         RUN_IN_SECRETS_MAX);
-    }
-    request->secrets =
-        alloc_zero((size_t)json_object_object_length(value), sizeof(*request->secrets));
-    json_object_object_foreach (value, name, item) {
-        struct run_file *secret = &request->secrets[request->secret_count++];
-
-        if (read_secret(secret, name, item, err) < 0) {
-            return -1;
-        }
-        bytes += secret->size;
-    }
-    if (bytes > RUN_IN_SECRETS_BYTES_MAX) {
-        return err_field(err, ERR_BAD_VALUE, pointer, "%s is above %zu bytes in all", pointer,
-                         RUN_IN_SECRETS_BYTES_MAX);
-    }
-    return 0;
-}
-
 /* ---- presentation ---- */
 
 static const char *const encodings[] = { "utf-8", "base64", NULL };
@@ -300,6 +188,33 @@ static const char *const encodings[] = { "utf-8", "base64", NULL };
 static void choose_encoding(void *target, size_t index)
 {
     ((struct run_request *)target)->stdout_base64 = index == 1;
+}
+
+/* ---- how it goes ---- */
+
+static int read_id(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    struct run_request *request = target;
+
+    if (!json_object_is_type(value, json_type_string)) {
+        return field_wrong_type(pointer, "a string", value, err);
+    }
+    if (content_in_has_nul(value) || !id_valid(json_object_get_string(value))) {
+        return err_field(err, ERR_BAD_VALUE, pointer,
+                         "%s must have 1 to 64 of A-Z, a-z, 0-9, \".\", \"_\" and \"-\", the first "
+                         "one a letter or a digit",
+                         pointer);
+    }
+    request->id = alloc_text(json_object_get_string(value));
+    return 0;
+}
+
+static const char *const disconnects[] = { "cancel", "continue", NULL };
+
+static void choose_disconnect(void *target, size_t index)
+{
+    ((struct run_request *)target)->on_disconnect =
+        index == 0 ? RUN_DISCONNECT_CANCEL : RUN_DISCONNECT_CONTINUE;
 }
 
 /* ---- the tables ---- */
@@ -335,13 +250,25 @@ const struct field_table run_in_shared_table = { shared_fields, COUNT_OF(shared_
 static const struct field call_fields[] = {
     { .name = "stdin", .type = FIELD_OTHER, .read = read_stdin },
     { .name = "cwd", .type = FIELD_OTHER, .read = read_cwd },
-    { .name = "files", .type = FIELD_OTHER, .read = read_files },
-    { .name = "fetchFiles", .type = FIELD_OTHER, .read = read_fetch },
-    { .name = "secrets", .type = FIELD_OTHER, .read = read_secrets },
+    { .name = "files", .type = FIELD_OTHER, .read = files_in_read },
+    { .name = "fetchFiles", .type = FIELD_OTHER, .read = files_in_read_fetch },
+    { .name = "secrets", .type = FIELD_OTHER, .read = files_in_read_secrets },
     { .name = "stdoutEncoding",
       .type = FIELD_CHOICE,
       .choices = encodings,
       .choose = choose_encoding },
+    { .name = "id", .type = FIELD_OTHER, .read = read_id },
+    { .name = "queueTimeoutS",
+      .type = FIELD_NUMBER,
+      AT(queue_timeout_s),
+      .min = 0.001,
+      .max = 1e9 },
+    { .name = "interactive", .type = FIELD_BOOL, AT(interactive) },
+    { .name = "detach", .type = FIELD_BOOL, AT(detach) },
+    { .name = "onDisconnect",
+      .type = FIELD_CHOICE,
+      .choices = disconnects,
+      .choose = choose_disconnect },
 };
 static const struct field_table session_call_table = { call_fields, COUNT_OF(call_fields),
                                                        &run_in_shared_table };
@@ -394,8 +321,7 @@ static int check_size(const struct run_request *request, struct err *err)
 
 static int read_alone(struct options_in *in, struct json_object *object, struct err *err)
 {
-    const struct field_table *table =
-        in->run.kind == RUN_COMMAND ? &command_table : &code_table;
+    const struct field_table *table = in->run.kind == RUN_COMMAND ? &command_table : &code_table;
 
     return field_read(table, object, in, err) < 0 ? -1 : options_in_check(in, err);
 }
@@ -420,16 +346,12 @@ static int read_in_session(struct options_in *in, struct json_object *object,
     return result;
 }
 
-struct run_request *run_in_decode(enum run_kind kind, const char *body, size_t size,
-                                  const struct run_in_base *base, struct err *err)
+struct run_request *run_in_read(enum run_kind kind, struct json_object *object,
+                                const struct run_in_base *base, struct err *err)
 {
-    CLEANUP_JSON struct json_object *object = json_in_parse(body, size, err);
     struct run_request *request = NULL;
     struct options_in in;
 
-    if (object == NULL) {
-        return NULL;
-    }
     options_in_init(&in, base);
     in.run.kind = kind;
     if ((base->session != NULL ? read_in_session(&in, object, base, err)
@@ -439,4 +361,12 @@ struct run_request *run_in_decode(enum run_kind kind, const char *body, size_t s
     }
     options_in_done(&in);
     return request;
+}
+
+struct run_request *run_in_decode(enum run_kind kind, const char *body, size_t size,
+                                  const struct run_in_base *base, struct err *err)
+{
+    CLEANUP_JSON struct json_object *object = json_in_parse(body, size, err);
+
+    return object == NULL ? NULL : run_in_read(kind, object, base, err);
 }

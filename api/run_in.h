@@ -16,12 +16,8 @@
     131071 /* bytes of one argument: MAX_ARG_STRLEN of Linux, less its NUL */
 #define RUN_IN_ARGUMENTS_MAX ((size_t)1536 * 1024) /* of all; Linux has 2 MiB for argv and env */
 
-#define RUN_IN_FETCH_MAX 1000 /* files in one answer */
-
-#define RUN_IN_SECRETS_MAX 100
-#define RUN_IN_SECRETS_BYTES_MAX ((size_t)1 << 20) /* of all values */
-
 struct field_table;
+struct json_object;
 struct options;
 
 /* What a body is read over. Borrowed. */
@@ -39,6 +35,10 @@ struct run_in_base {
  */
 struct run_request *run_in_decode(enum run_kind kind, const char *body, size_t size,
                                   const struct run_in_base *base, struct err *err);
+
+/* The same for one that was parsed already. */
+struct run_request *run_in_read(enum run_kind kind, struct json_object *object,
+                                const struct run_in_base *base, struct err *err);
 
 /*
  * Rows that bodies of sessions share with those of calls: limits, env, network, trackFiles. They

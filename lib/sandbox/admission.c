@@ -21,6 +21,9 @@
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/warm.h"
 
+/* Data of the first event: readers who come later have to know how output is to be told. */
+#define BASE64 "base64"
+
 void admission_end(struct execution *execution, const struct err *failure)
 {
     execution->result.finished_wall_ms = clock_wall_ms();
@@ -121,7 +124,8 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
     int submitted;
 
     pool_stats(lane, &stats);
-    events_add(execution->tape, EVENT_QUEUED, stats.queued, NULL, 0);
+    events_add(execution->tape, EVENT_QUEUED, stats.queued, BASE64,
+               request->stdout_base64 ? sizeof(BASE64) - 1 : 0);
     if (queue_timeout_s > 0) {
         execution->queue_alarm.ring = queue_timed_out;
         alarm_set(sandbox->alarm, &execution->queue_alarm, clock_deadline_after_s(queue_timeout_s));
@@ -154,7 +158,8 @@ static struct execution *find_same(struct sandbox *sandbox, struct run_request *
                                    struct err *err)
 {
     struct execution *execution = live_find(&sandbox->live, request->id);
-    bool same = execution != NULL && execution->request->caller == request->caller &&
+    bool same = execution != NULL &&
+                (request->all || execution->request->caller == request->caller) &&
                 request->fingerprint[0] != '\0' &&
                 text_equal(execution->request->fingerprint, request->fingerprint);
 

@@ -18,7 +18,7 @@ struct tape;
 
 /* Numbers are kept on disk: new ones at the end. */
 enum event_kind {
-    EVENT_QUEUED = 1, /* value: executions before it */
+    EVENT_QUEUED = 1, /* value: executions before it; any data: output is told as base64 */
     EVENT_STARTED = 2,
     EVENT_STDOUT =
         3, /* whole characters where the text is UTF-8; value: offset of its first byte */

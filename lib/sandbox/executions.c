@@ -68,6 +68,9 @@ static void fill_from_row(const struct rows_execution *row, struct execution_vie
     memcpy(view->kind, row->kind, sizeof(view->kind));
     memcpy(view->code_sha256, row->code_sha256, sizeof(view->code_sha256));
     memcpy(view->fault, row->fault, sizeof(view->fault));
+    if (row->summary != NULL) {
+        (void)snprintf(view->fingerprint, sizeof(view->fingerprint), "%s", row->summary);
+    }
 }
 
 /* The row says what was last written; what is under way knows better. */

@@ -31,7 +31,8 @@ struct execution_view {
     char code_sha256[65]; /* "": no code */
     bool has_exit_code;
     int exit_code;
-    char fault[24];      /* "": none */
+    char fault[24];       /* "": none */
+    char fingerprint[65]; /* of the request, "": none */
     struct buf document; /* the JSON of a done one; empty: not done, not asked for, or expired */
 };
 void executions_view_done(struct execution_view *view);

@@ -15,6 +15,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cancel.h"
 #include "lib/base/clock.h"
+#include "lib/sandbox/idempotency.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
@@ -22,6 +23,8 @@
 #include "lib/work/workspace.h"
 
 #define ROUND_S 1.0
+/* What was deleted just before the end is still removed, if that takes no longer than this. */
+#define LAST_ROUND_S 2.0
 /* Old records are looked for once in so many rounds. */
 #define RECORDS_EVERY 60
 
@@ -47,15 +50,21 @@ static void tick_kernels(struct sandbox *sandbox)
     free(found);
 }
 
-static void sweep_round(struct janitor *janitor, unsigned number)
+static void purge(struct janitor *janitor)
 {
     struct remove_left left;
 
-    tick_kernels(janitor->sandbox);
-    session_remove_expired(janitor->sandbox);
     (void)workspace_purge(janitor->sandbox->workspaces, &janitor->cancel, &left);
+}
+
+static void sweep_round(struct janitor *janitor, unsigned number)
+{
+    tick_kernels(janitor->sandbox);
+    session_remove_expired(janitor->sandbox, &janitor->cancel);
+    purge(janitor);
     if (number % RECORDS_EVERY == 0) {
         records_expire(janitor->sandbox);
+        idempotency_expire(janitor->sandbox);
     }
 }
 
@@ -84,6 +93,7 @@ static void *run(void *context)
     for (unsigned number = 0; wait_round(janitor); number++) {
         sweep_round(janitor, number);
     }
+    purge(janitor);
     return NULL;
 }
 
@@ -118,17 +128,27 @@ void janitor_wake(struct janitor *janitor)
     (void)pthread_mutex_unlock(&janitor->lock);
 }
 
+static bool ends_by(struct janitor *janitor, int64_t deadline)
+{
+    struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
+                              .tv_nsec = deadline % CLOCK_NS_PER_S };
+
+    return pthread_clockjoin_np(janitor->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
+}
+
 void janitor_free(struct janitor *janitor)
 {
     if (janitor == NULL) {
         return;
     }
-    cancel_fire(&janitor->cancel, CANCEL_SHUTDOWN);
     (void)pthread_mutex_lock(&janitor->lock);
     janitor->ending = true;
     (void)pthread_cond_signal(&janitor->changed);
     (void)pthread_mutex_unlock(&janitor->lock);
-    (void)pthread_join(janitor->thread, NULL);
+    if (!ends_by(janitor, clock_deadline_after_s(LAST_ROUND_S))) {
+        cancel_fire(&janitor->cancel, CANCEL_SHUTDOWN);
+        (void)pthread_join(janitor->thread, NULL);
+    }
     cancel_done(&janitor->cancel);
     (void)pthread_cond_destroy(&janitor->changed);
     (void)pthread_mutex_destroy(&janitor->lock);

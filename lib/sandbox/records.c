@@ -9,6 +9,7 @@
 #include "lib/sandbox/records.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
@@ -53,7 +54,13 @@ static void put(struct sandbox *sandbox, const struct execution *execution,
     struct rows_execution row = { .caller = request->caller,
                                   .created_ms = execution->queued_wall_ms,
                                   .code_size = request->code_size };
+    char fingerprint[sizeof(request->fingerprint)];
 
+    /* To know the same request again when it comes with the same id. */
+    if (request->id != NULL) {
+        memcpy(fingerprint, request->fingerprint, sizeof(fingerprint));
+        row.summary = fingerprint;
+    }
     (void)snprintf(row.id, sizeof(row.id), "%s", execution->id);
     (void)snprintf(row.session_id, sizeof(row.session_id), "%s", execution->session_id);
     (void)snprintf(row.kernel_id, sizeof(row.kernel_id), "%s", execution->kernel_id);

@@ -36,6 +36,9 @@ struct run_mount {
 
 struct session_hold;
 
+/* What becomes of an execution whose client leaves. */
+enum run_disconnect { RUN_DISCONNECT_DEFAULT, RUN_DISCONNECT_CANCEL, RUN_DISCONNECT_CONTINUE };
+
 /* Owned by whoever holds it; run_request_free frees all. Plain fields are set by the decoder. */
 struct run_request {
     enum run_kind kind;
@@ -61,6 +64,7 @@ struct run_request {
     bool track_files;
     bool deps_readonly;     /* what setup installed can't be changed */
     bool stdout_base64;     /* presentation only: carried for the reply */
+    enum run_disconnect on_disconnect; /* the same */
     char *id;               /* the caller's own execution id, NULL: one is made */
     char fingerprint[65];   /* hash of the body, to know the same request again; "": none */
     double queue_timeout_s; /* 0: waits as long as it takes */

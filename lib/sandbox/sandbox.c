@@ -23,6 +23,7 @@
 #include "lib/sandbox/admission.h"
 #include "lib/sandbox/call.h"
 #include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/idempotency.h"
 #include "lib/sandbox/janitor.h"
 #include "lib/sandbox/language.h"
 #include "lib/sandbox/records.h"
@@ -112,6 +113,7 @@ static int open_state(struct sandbox *sandbox, const struct sandbox_config *conf
     call_sweep(sandbox);
     session_remove_leftovers(sandbox);
     records_lose(sandbox);
+    idempotency_lose(sandbox);
     (void)rows_kernel_lose(sandbox->store, "the server was restarted", clock_wall_ms(), NULL);
     return 0;
 }

@@ -138,6 +138,42 @@ int rows_idempotency_release(struct store *store, uint64_t caller, const char *k
     return result;
 }
 
+int rows_idempotency_unbind(struct store *store, uint64_t caller, const char *key,
+                            const char *execution_id, struct err *err)
+{
+    struct statement s;
+    int result;
+
+    store_enter(store);
+    statement_begin(&s, store,
+                    "DELETE FROM idempotency_keys"
+                    " WHERE caller = ?1 AND key = ?2 AND execution_id = ?3 AND status = 0");
+    statement_int(&s, 1, (int64_t)caller);
+    statement_text(&s, 2, key);
+    statement_text(&s, 3, execution_id);
+    (void)statement_row(&s);
+    result = statement_end(&s, err);
+    store_leave(store);
+    return result;
+}
+
+int rows_idempotency_lose(struct store *store, struct err *err)
+{
+    struct statement s;
+    int result;
+
+    store_enter(store);
+    statement_begin(&s, store,
+                    "UPDATE idempotency_keys SET status = ?1"
+                    " WHERE status = 0 AND (execution_id IS NULL OR NOT EXISTS"
+                    " (SELECT 1 FROM executions WHERE id = execution_id))");
+    statement_int(&s, 1, ROWS_IDEMPOTENCY_LOST);
+    (void)statement_row(&s);
+    result = statement_end(&s, err);
+    store_leave(store);
+    return result;
+}
+
 int rows_idempotency_expire(struct store *store, int64_t now_ms, struct err *err)
 {
     struct statement s;

@@ -15,6 +15,7 @@
 
 #define ROWS_IDEMPOTENCY_KEY_MAX 255
 #define ROWS_IDEMPOTENCY_HASH_SIZE 65
+#define ROWS_IDEMPOTENCY_LOST (-1) /* status: see rows_idempotency_lose */
 
 struct rows_idempotency {
     uint64_t caller; /* keys of different callers never meet */
@@ -46,6 +47,13 @@ int rows_idempotency_finish(struct store *store, const struct rows_idempotency *
 /* Gives a claim up: nothing was done under it (the queue was full, the request was refused). */
 int rows_idempotency_release(struct store *store, uint64_t caller, const char *key,
                              struct err *err);
+
+/* Gives up a claim that waits for this execution, unless somebody did already. */
+int rows_idempotency_unbind(struct store *store, uint64_t caller, const char *key,
+                            const char *execution_id, struct err *err);
+
+/* At start: claims without an answer and without an execution's row get the status LOST. */
+int rows_idempotency_lose(struct store *store, struct err *err);
 
 /* Deletes what expired. */
 int rows_idempotency_expire(struct store *store, int64_t now_ms, struct err *err);

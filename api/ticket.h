@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ticket: the forms in which any execution is answered, whatever asked for it.
+ *
+ * Accept: application/json waits for the result; application/x-ndjson and text/event-stream tell
+ * the events as they come; "Prefer: respond-async" gives 202 and where to look. Any thread but the
+ * event one.
+ */
+#ifndef KERND_API_TICKET_H
+#define KERND_API_TICKET_H
+
+#include <stdbool.h>
+
+#include "api/api.h"
+#include "lib/base/err.h"
+#include "lib/sandbox/execution.h"
+#include "lib/sandbox/run.h"
+
+enum ticket_form { TICKET_JSON, TICKET_NDJSON, TICKET_SSE };
+
+struct ticket {
+    enum ticket_form form;
+    bool async;    /* 202; form is JSON then */
+    double wait_s; /* of async: how long the result may be waited for first */
+};
+
+/* 0, or -1 NOT_ACCEPTABLE. */
+int ticket_read(const struct api_call *call, struct ticket *ret_ticket, struct err *err);
+
+/*
+ * Checks rights, submits, answers. Takes the request and the call over. Everything of the request
+ * but caller, all, live_output and fingerprint is the caller's to fill.
+ */
+void ticket_submit(struct api_call *call, struct run_request *request);
+
+/* Answers with an execution that was submitted otherwise. Takes the reference and the call over. */
+void ticket_answer(struct api_call *call, const struct ticket *ticket, struct execution *execution);
+
+/* Answers with what is kept of an execution that is done. Takes the call over. */
+void ticket_answer_past(struct api_call *call, const struct ticket *ticket, const char *id);
+
+#endif

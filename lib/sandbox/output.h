@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output: what a program wrote to one stream, byte for byte, while it runs and afterwards.
+ */
+#ifndef KERND_SANDBOX_OUTPUT_H
+#define KERND_SANDBOX_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/sandbox/session.h"
+
+struct output;
+struct sandbox;
+
+/*
+ * *ret_size: how much there is now. 0, or -1 EXECUTION_NOT_FOUND, EVENTS_EXPIRED. Any thread but
+ * the event one.
+ */
+int output_open(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                bool is_stderr, struct output **ret_output, uint64_t *ret_size, struct err *err);
+
+/* Copies up to size bytes from this offset on. How many; 0: there are none. One thread at a time.
+ */
+size_t output_read(struct output *output, uint64_t offset, void *out, size_t size);
+
+void output_close(struct output *output); /* NULL is fine */
+
+#endif
