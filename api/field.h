@@ -37,7 +37,8 @@ struct field {
     void (*choose)(void *target, size_t index);
     /* pointer: the JSON pointer of value. 0, or -1 with err. */
     int (*read)(void *target, struct json_object *value, const char *pointer, struct err *err);
-    void (*unset)(void *target); /* of OTHER, for field_read_over; NULL: null is as good as absent */
+    void (*unset)(
+        void *target); /* of OTHER, for field_read_over; NULL: null is as good as absent */
 };
 
 struct field_table {

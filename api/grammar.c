@@ -101,9 +101,8 @@ static bool fits_label_key(const char *text)
            is_one_of(text[0], LETTERS DIGITS) && is_one_of(text[size - 1], LETTERS DIGITS);
 }
 
-const struct grammar_rule grammar_profile = {
-    fits_profile, "\"vcpu:\", \"vgpio:\" or \"vdisk:\" and a name"
-};
+const struct grammar_rule grammar_profile = { fits_profile,
+                                              "\"vcpu:\", \"vgpio:\" or \"vdisk:\" and a name" };
 const struct grammar_rule grammar_domain = {
     fits_domain, "a domain name such as \"pypi.org\": no scheme, port, path or wildcard"
 };

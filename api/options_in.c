@@ -26,7 +26,7 @@
 void options_in_init(struct options_in *in, const struct run_in_base *base)
 {
     *in = (struct options_in){ .engine = base->engine == NULL ? BUBBLEWRAP : base->engine,
-                                .narrow = base->narrow };
+                               .narrow = base->narrow };
     in->run.limits = *base->defaults;
     in->run.track_files = true;
     options_init(&in->session, base->defaults);
@@ -116,9 +116,8 @@ static int read_profiles(void *target, struct json_object *value, const char *po
     if (check_texts(value, pointer, &grammar_profile, err) < 0) {
         return -1;
     }
-    return json_object_array_length(value) == 0
-               ? 0
-               : unsupported(target, pointer, "has no profiles");
+    return json_object_array_length(value) == 0 ? 0
+                                                : unsupported(target, pointer, "has no profiles");
 }
 
 static int read_egress(void *target, struct json_object *value, const char *pointer,
@@ -153,8 +152,7 @@ static int read_apparmor(void *target, struct json_object *value, const char *po
 static bool has_all(struct json_object *capabilities)
 {
     for (size_t i = 0; i < json_object_array_length(capabilities); i++) {
-        if (text_equal(json_object_get_string(json_object_array_get_idx(capabilities, i)),
-                       "ALL")) {
+        if (text_equal(json_object_get_string(json_object_array_get_idx(capabilities, i)), "ALL")) {
             return true;
         }
     }
@@ -167,8 +165,9 @@ static int read_cap_drop(void *target, struct json_object *value, const char *po
     if (check_texts(value, pointer, &grammar_capability, err) < 0) {
         return -1;
     }
-    return has_all(value) ? 0
-                          : unsupported(target, pointer, "always drops all capabilities: [\"ALL\"]");
+    return has_all(value)
+               ? 0
+               : unsupported(target, pointer, "always drops all capabilities: [\"ALL\"]");
 }
 
 static int read_enforce(void *target, struct json_object *value, const char *pointer,

@@ -30,9 +30,9 @@ struct options_in {
     struct run_request run;
     struct options session; /* what only a session has; limits, env ... are in run */
     char *id;
-    bool egress;    /* a list of domains was given */
-    bool env_unset; /* env was null */
-    bool narrow; /* see run_in_base */
+    bool egress;            /* a list of domains was given */
+    bool env_unset;         /* env was null */
+    bool narrow;            /* see run_in_base */
     const char *engine;     /* this server's; borrowed */
     struct err unsupported; /* the first option that this engine can't do */
 };

@@ -101,8 +101,7 @@ static int list(const struct api_call *call, struct list *ret_list, struct err *
     struct decode_query query;
     int result;
 
-    if (resource_accepts_json(call, err) < 0 ||
-        decode_query(call->query, known, &query, err) < 0 ||
+    if (resource_accepts_json(call, err) < 0 || decode_query(call->query, known, &query, err) < 0 ||
         read_query(&query, &wanted, &after, err) < 0 || hold_session(call, &hold, err) < 0) {
         return -1;
     }
@@ -367,8 +366,7 @@ static int move(const struct api_call *call, const struct session_in_move *move,
     if (hold_session(call, &hold, err) < 0) {
         return -1;
     }
-    result =
-        session_files_move(hold, move->from, move->to, move->overwrite, ret_entry, err);
+    result = session_files_move(hold, move->from, move->to, move->overwrite, ret_entry, err);
     session_release(hold, result == 0);
     return result;
 }

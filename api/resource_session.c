@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: sessions: look up, list, change, delete, fork. resource_session_make.c has how they are made.
+ * Job: look up, list, change, delete and fork sessions (resource_session_make.c makes them).
  * Owns: forks under way.
  * Threads: handlers on the quick lane; a fork on a run thread, since it copies.
  * May include: lib/base, lib/sandbox.
@@ -90,8 +90,9 @@ static int read_filter(const struct decode_query *query, struct session_filter *
                                        .by_state = state != NULL,
                                        .label = *ret_label };
     if (state != NULL && session_state_parse(state, &filter->state) < 0) {
-        return err_set(err, ERR_BAD_VALUE, 0,
-                       "the query parameter \"state\" must be creating, ready, deleting or expired");
+        return err_set(
+            err, ERR_BAD_VALUE, 0,
+            "the query parameter \"state\" must be creating, ready, deleting or expired");
     }
     return 0;
 }

@@ -96,16 +96,15 @@ static void fail_setup(struct api_call *call, const struct execution *setup, con
     api_call_finish(call);
 }
 
-/* The reference is taken over. A client that hangs up ends the setup, and a session that is not ready
- * with it. */
+/* The reference is taken over. A client that hangs up ends the setup, and a session that is not
+ * ready with it. */
 static void await_setup(struct api_call *call, struct execution *setup,
                         void (*answer)(struct api_call *call, struct execution *execution,
                                        enum wait_end end))
 {
-    wait_begin(call, &(struct wait_plan){ .execution = setup,
-                                          .deadline = CLOCK_NEVER,
-                                          .cancels = true,
-                                          .answer = answer });
+    wait_begin(
+        call, &(struct wait_plan){
+                  .execution = setup, .deadline = CLOCK_NEVER, .cancels = true, .answer = answer });
 }
 
 /* ---- create ---- */

@@ -41,6 +41,8 @@ static const struct key keys[] = {
       "127.0.0.1:PORT, [::1]:PORT or unix:PATH; may be repeated; port 0 lets the kernel choose" },
     { "allow_host", LIST, AT(hosts), 0, 0, "NAME[:PORT]",
       "a further name that clients may use in the Host field; may be repeated" },
+    { "workspace_roots", LIST, AT(workspace_roots), 0, 0, "DIR",
+      "callers' workspaces and mounts may only be below this one; may be repeated" },
     { "state", PATH, AT(state_dir), 0, 0, "DIR", "what must survive a restart" },
     { "runtime", PATH, AT(runtime_dir), 0, 0, "DIR", "socket, token, directories of live boxes" },
     { "library", PATH, AT(library_dir), 0, 0, "DIR", "where kernd-init and the drivers are" },
@@ -96,6 +98,7 @@ void config_done(struct config *config)
 {
     strv_done(&config->listens);
     strv_done(&config->hosts);
+    strv_done(&config->workspace_roots);
     free(config->state_dir);
     free(config->runtime_dir);
     free(config->library_dir);
@@ -227,6 +230,9 @@ int config_set(struct config *config, const char *name, const char *value, struc
     case LIST:
         if (value[0] == '\0') {
             return bad_value(key, "given", err);
+        }
+        if (field == &config->workspace_roots && value[0] != '/') {
+            return bad_value(key, "an absolute path", err);
         }
         strv_add(field, value);
         return 0;

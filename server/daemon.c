@@ -26,6 +26,7 @@
 #include "server/listen.h"
 #include "server/notify.h"
 #include "server/places.h"
+#include "server/privilege.h"
 #include "server/process.h"
 #include "server/ready.h"
 #include "server/settle.h"
@@ -87,7 +88,12 @@ static int open_listeners(struct daemon *daemon, struct err *err)
 static int open_sandbox(struct daemon *daemon, struct err *err)
 {
     const struct config *config = daemon->config;
+    struct privilege_account account;
     const struct sandbox_config sandbox_config = {
+        .home = account.home,
+        .workspace_roots = config->workspace_roots.count > 0
+                               ? (const char *const *)config->workspace_roots.items
+                               : NULL,
         .render = api_render,
         .state_dir = config->state_dir,
         .runtime_dir = config->runtime_dir,
@@ -100,6 +106,7 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
         .defaults = config->defaults,
     };
 
+    privilege_current(&account);
     return sandbox_open(&sandbox_config, &daemon->sandbox, err);
 }
 

@@ -19,6 +19,7 @@
 #include "lib/sandbox/live.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_make.h"
 #include "lib/sandbox/warm.h"
 
 /* Data of the first event: readers who come later have to know how output is to be told. */
@@ -27,6 +28,7 @@
 void admission_end(struct execution *execution, const struct err *failure)
 {
     execution->result.finished_wall_ms = clock_wall_ms();
+    session_make_settle(execution, false);
     execution_leave_session(execution);
     execution_finish(execution, failure);
     records_put(execution->sandbox, execution, EXECUTION_DONE);

@@ -40,6 +40,8 @@ struct call {
     struct box *box;
     struct box_io io;
     struct cell_results cells;
+    struct cell_booted *booted; /* the driver of a spare */
+    struct strv change;         /* what its environment still lacks */
     int64_t taken_ns; /* a run thread took it */
 };
 
@@ -189,14 +191,38 @@ static void tell_changes(struct call *call)
     }
 }
 
+/* A box that was started ahead, with its workspace if the call has none of its own. */
+static bool take_spare(struct call *call)
+{
+    const struct boxing boxing = boxing_of(call);
+    struct spare *spare = spares_take(call->execution->sandbox->spares, &boxing);
+
+    if (spare == NULL) {
+        return false;
+    }
+    call->box = CLEANUP_TAKE(spare->box);
+    call->booted = CLEANUP_TAKE(spare->booted);
+    call->change = spare->change;
+    spare->change = (struct strv){ 0 };
+    if (call->request->session == NULL) {
+        call->place = spare->place;
+        spare->place = (struct place){ .root = -1 };
+    }
+    call->result->usage.source = "spare";
+    spares_discard(spare);
+    return true;
+}
+
 static int run_in_place(struct call *call, struct err *err)
 {
     const struct boxing boxing = boxing_of(call);
     enum box_stop stop;
     bool failed;
 
-    if (place_prepare(&call->place, call->request, err) < 0 ||
-        boxing_start(&boxing, &call->box, err) < 0) {
+    if (place_prepare(&call->place, call->request, err) < 0) {
+        return -1;
+    }
+    if (call->box == NULL && boxing_start(&boxing, &call->box, err) < 0) {
         return -1;
     }
     execution_set_box(call->execution, call->box);
@@ -218,6 +244,7 @@ static int run_somewhere(struct call *call, struct err *err)
 
     if (call->request->session != NULL) {
         place_open_session(call->execution->sandbox, call->request->session, &call->place);
+        (void)take_spare(call);
         return run_in_place(call, err);
     }
     if (call->request->workspace != NULL) {
@@ -226,6 +253,9 @@ static int run_somewhere(struct call *call, struct err *err)
                    ? -1
                    : run_in_place(call, err);
     }
+    if (take_spare(call)) {
+        return run_in_place(call, err);
+    }
     name = alloc_printf(FRESH_PREFIX "%s", call->execution->id);
     if (place_open_fresh(call->execution->sandbox, name, &call->place, err) < 0) {
         return -1;
@@ -233,10 +263,7 @@ static int run_somewhere(struct call *call, struct err *err)
     return run_in_place(call, err);
 }
 
-/*
- * A session that is being made stands or falls with its setup. Its hold is given back here, so that
- * a session that failed is gone before anybody is told.
- */
+/* The session's hold is given back before anybody is told: who asks then sees no call running. */
 static void settle_session(struct call *call, bool failed)
 {
     struct session_hold *hold = call->request->session;
@@ -244,17 +271,13 @@ static void settle_session(struct call *call, bool failed)
     bool good = !failed && result->fault == RUN_FAULT_NONE && result->has_exit_code &&
                 result->exit_code == 0;
 
-    if (call->request->kind != RUN_SETUP || !session_hold_is_creating(hold)) {
-        return;
-    }
-    if (good) {
-        (void)session_make_ready(call->execution->sandbox, session_hold_entry(hold), NULL);
+    if (hold == NULL) {
         return;
     }
     place_close(&call->place);
     call->place = (struct place){ .sandbox = call->execution->sandbox, .root = -1 };
+    session_make_settle(call->execution, good);
     execution_leave_session(call->execution);
-    (void)session_remove_now(call->execution->sandbox, call->execution->session_id, NULL);
 }
 
 void call_run(struct sandbox *sandbox, struct execution *execution)

@@ -106,3 +106,57 @@ void guest_env_make(const struct run_request *request, bool deps, struct strv *e
     }
     guest_env_inherit(env, &pool_sizes);
 }
+
+static bool contains(const struct strv *env, const char *assignment)
+{
+    for (size_t i = 0; i < env->count; i++) {
+        if (text_equal(env->items[i], assignment)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool sets_key_of(const struct strv *env, const char *assignment)
+{
+    size_t key_size = strcspn(assignment, "=") + 1;
+
+    for (size_t i = 0; i < env->count; i++) {
+        if (strncmp(env->items[i], assignment, key_size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_at_start(const char *assignment)
+{
+    static const char *const beginnings[] = { "PYTHON", "LD_",     "LC_",    "LANG",
+                                              "TZ",     "MALLOC_", "GLIBC_", "PATH=" };
+
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+        if (text_starts_with(assignment, beginnings[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool guest_env_change(const struct strv *from, const struct strv *to, struct strv *ret_change)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        if (!sets_key_of(to, from->items[i])) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < to->count; i++) {
+        if (contains(from, to->items[i])) {
+            continue;
+        }
+        if (read_at_start(to->items[i])) {
+            return false;
+        }
+        strv_add(ret_change, to->items[i]);
+    }
+    return true;
+}

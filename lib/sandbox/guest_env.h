@@ -27,4 +27,11 @@ void guest_env_inherit(struct strv *env, const struct strv *from);
  */
 void guest_env_make(const struct run_request *request, bool deps, struct strv *env);
 
+/*
+ * Can a running interpreter go from one environment to another by setting variables? True, and what
+ * is to be set; false when one would have to be taken away, or is one that interpreters and
+ * libraries read only when they start (PYTHON..., LD_..., LC_..., LANG, TZ, MALLOC_..., GLIBC_...).
+ */
+bool guest_env_change(const struct strv *from, const struct strv *to, struct strv *ret_change);
+
 #endif

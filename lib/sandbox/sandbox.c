@@ -83,11 +83,20 @@ static void limits_fill(struct limits *limits, const struct limits *wanted)
 static void make_host_rules(struct sandbox *sandbox, const struct sandbox_config *config)
 {
     sandbox->home = config->home == NULL ? NULL : hostdir_resolve(config->home);
+    for (const char *const *root = config->workspace_roots; root != NULL && *root != NULL; root++) {
+        CLEANUP_FREE char *resolved = hostdir_resolve(*root);
+
+        /* One that is not there yet allows what it says. */
+        strv_add(&sandbox->roots, resolved != NULL ? resolved : *root);
+    }
     sandbox->own_resolved[0] = hostdir_resolve(config->state_dir);
     sandbox->own_resolved[1] = hostdir_resolve(config->runtime_dir);
     sandbox->host_rules = (struct hostdir_rules){ .home = sandbox->home,
                                                   .own = (const char *const *)sandbox->own_resolved,
-                                                  .roots = config->workspace_roots };
+                                                  .roots = config->workspace_roots == NULL
+                                                               ? NULL
+                                                               : (const char *const *)
+                                                                     sandbox->roots.items };
 }
 
 /* The state directory: its lock and database first, then what lies around the rows. */
@@ -172,6 +181,7 @@ void sandbox_close(struct sandbox *sandbox)
     fd_close(sandbox->workspaces);
     free(sandbox->workspaces_path);
     free(sandbox->home);
+    strv_done(&sandbox->roots);
     free(sandbox->own_resolved[0]);
     free(sandbox->own_resolved[1]);
     kernels_table_done(&sandbox->kernels);

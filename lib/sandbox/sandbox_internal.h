@@ -36,6 +36,7 @@ struct sandbox {
     struct session_table sessions;
     struct hostdir_rules host_rules;
     char *home;            /* resolved, behind host_rules */
+    struct strv roots;     /* the same */
     char *own_resolved[3]; /* the same */
     struct janitor *janitor;
     struct live live;

@@ -129,18 +129,34 @@ static void measure_workspace(struct sandbox *sandbox, const struct session_acto
     session_table_release(entry, false);
 }
 
+/* Times of use are written late; who asks after a call shall see the call. */
+static void flush_touches(struct sandbox *sandbox)
+{
+    struct store_stats stats;
+
+    store_stats(sandbox->store, &stats);
+    if (stats.queued > 0) {
+        (void)store_flush(sandbox->store, NULL);
+    }
+}
+
 int session_get(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                 bool measure, struct session_view *ret_view, struct err *err)
 {
     struct rows_session row = { .options = NULL };
     int result;
 
+    flush_touches(sandbox);
     if (get_row(sandbox, actor, id, &row, err) < 0) {
         return -1;
     }
     result = session_view_from_row(sandbox, &row, ret_view, err);
     rows_session_done(&row);
-    if (result == 0 && measure && ret_view->state != SESSION_EXPIRED) {
+    if (result == 0 && ret_view->state == SESSION_EXPIRED) {
+        session_view_done(ret_view);
+        return err_set(err, ERR_SESSION_EXPIRED, 0, "the session ran out of time and was removed");
+    }
+    if (result == 0 && measure) {
         measure_workspace(sandbox, actor, ret_view);
     }
     return result;
@@ -154,6 +170,7 @@ int session_list(struct sandbox *sandbox, const struct session_actor *actor,
         .limit = filter->limit,
         .cursor = filter->cursor,
         .state = filter->by_state ? session_state_text(filter->state) : NULL,
+        .except = filter->by_state ? NULL : session_state_text(SESSION_EXPIRED),
         .label = filter->label,
         .by_caller = !actor->all,
         .caller = actor->caller,
@@ -207,7 +224,7 @@ static struct execution *submit_setup(struct sandbox *sandbox, const struct sess
 static int start_setup(struct sandbox *sandbox, const struct session_actor *actor,
                        struct session_created *made, struct err *err)
 {
-    struct session_hold *held;
+    struct session_hold *held = NULL;
 
     if (!made->is_new || made->view.options.setup == NULL) {
         return 0;
@@ -227,7 +244,11 @@ int session_create(struct sandbox *sandbox, const struct session_actor *actor, c
                    struct options *options, struct session_created *ret, struct err *err)
 {
     struct session_created made;
-    int result = session_make_new(sandbox, actor, id, options, &made, err);
+    int result =
+        session_make_new(sandbox, actor, id,
+                         &(struct session_make_options){ .options = options,
+                                                         .unfinished = options->setup != NULL },
+                         &made, err);
 
     options_done(options);
     if (result < 0 || start_setup(sandbox, actor, &made, err) < 0) {
@@ -266,8 +287,11 @@ static int write_patch(struct sandbox *sandbox, struct session_entry *entry,
     struct rows_session row = { .options = NULL };
     int result;
 
-    if (options_encode(options, &text, err) < 0 ||
-        rows_session_get(sandbox->store, entry->id, &row, err) < 0) {
+    if (options_encode(options, &text, err) < 0) {
+        return -1;
+    }
+    flush_touches(sandbox);
+    if (rows_session_get(sandbox->store, entry->id, &row, err) < 0) {
         return -1;
     }
     free(row.options);

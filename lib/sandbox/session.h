@@ -79,7 +79,10 @@ int session_create(struct sandbox *sandbox, const struct session_actor *actor, c
 int session_view_from_row(struct sandbox *sandbox, const struct rows_session *row,
                           struct session_view *ret_view, struct err *err);
 
-/* measure: also count the workspace's bytes and files (a walk). Never renews the idle timer. */
+/*
+ * measure: also count the workspace's bytes and files (a walk). Never renews the idle timer. -1
+ * SESSION_NOT_FOUND, SESSION_EXPIRED.
+ */
 int session_get(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                 bool measure, struct session_view *ret_view, struct err *err);
 
@@ -98,7 +101,7 @@ struct session_page {
 };
 void session_page_done(struct session_page *page);
 
-/* Newest first. -1 BAD_CURSOR. */
+/* Newest first; expired ones only if asked for by state. -1 BAD_CURSOR. */
 int session_list(struct sandbox *sandbox, const struct session_actor *actor,
                  const struct session_filter *filter, struct session_page *ret_page,
                  struct err *err);

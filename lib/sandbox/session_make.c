@@ -17,9 +17,12 @@
 #include "lib/base/fd.h"
 #include "lib/base/id.h"
 #include "lib/base/text.h"
+#include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/mounts.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/session_table.h"
+#include "lib/sandbox/vetting.h"
 #include "lib/store/rows_session.h"
 #include "lib/work/copy.h"
 #include "lib/work/hostdir.h"
@@ -43,7 +46,9 @@ static int check_engine(struct sandbox *sandbox, const char *engine, struct err 
 static int resolve(struct sandbox *sandbox, struct options *options, struct err *err)
 {
     if (limits_check(&options->limits, &sandbox->maxima, err) < 0 ||
-        check_engine(sandbox, options->engine, err) < 0) {
+        check_engine(sandbox, options->engine, err) < 0 ||
+        (options->require_limits &&
+         vetting_require_limits(sandbox, &options->limits, err) < 0)) {
         return -1;
     }
     return mounts_resolve(&sandbox->host_rules, options->mounts, options->mount_count, err);
@@ -78,8 +83,9 @@ static void undo_workspace(struct sandbox *sandbox, const struct rows_session *r
 }
 
 static int fill_row(struct rows_session *row, const struct session_actor *actor, const char *id,
-                    const struct options *options, struct err *err)
+                    const struct session_make_options *wanted, struct err *err)
 {
+    const struct options *options = wanted->options;
     CLEANUP_BUF struct buf text = BUF_INIT(OPTIONS_ENCODED_MAX);
     char made[ID_SIZE];
 
@@ -88,7 +94,7 @@ static int fill_row(struct rows_session *row, const struct session_actor *actor,
     }
     (void)snprintf(row->id, sizeof(row->id), "%s", id != NULL ? id : id_make("ses", made));
     (void)snprintf(row->state, sizeof(row->state), "%s",
-                   session_state_text(options->setup == NULL ? SESSION_READY : SESSION_CREATING));
+                   session_state_text(wanted->unfinished ? SESSION_CREATING : SESSION_READY));
     row->options = buf_take(&text, NULL);
     row->caller = actor->caller;
     row->created_ms = clock_wall_ms();
@@ -99,63 +105,113 @@ static int fill_row(struct rows_session *row, const struct session_actor *actor,
     return 0;
 }
 
+/* The row of an expired session stands in nobody's way. */
+static int clear_tombstone(struct sandbox *sandbox, const struct rows_session *row, struct err *err)
+{
+    return text_equal(row->state, session_state_text(SESSION_EXPIRED))
+               ? rows_session_delete(sandbox->store, row->id, err)
+               : 0;
+}
+
+static int compare(struct sandbox *sandbox, const struct session_actor *actor,
+                   const struct rows_session *there, const struct rows_session *wanted,
+                   struct session_view *ret_view, struct err *err)
+{
+    bool same =
+        text_equal(there->options, wanted->options) && (actor->all || there->caller == actor->caller);
+
+    if (!same) {
+        return err_set(err, ERR_SESSION_EXISTS, 0,
+                       "there is a session %s already, with other options", wanted->id);
+    }
+    if (session_view_from_row(sandbox, there, ret_view, err) < 0) {
+        return -1;
+    }
+    if (ret_view->state == SESSION_DELETING) {
+        session_view_done(ret_view);
+        return err_set(err, ERR_SESSION_BUSY, 0, "the session %s is just being deleted",
+                       wanted->id);
+    }
+    return 1;
+}
+
 /* 1 and the view when the same session is there, 0 when the id is free, -1 when it is another's. */
 static int find_same(struct sandbox *sandbox, const struct session_actor *actor,
                      const struct rows_session *wanted, struct session_view *ret_view,
                      struct err *err)
 {
     struct rows_session row = { .options = NULL };
-    bool same;
+    int result;
 
     if (rows_session_get(sandbox->store, wanted->id, &row, NULL) < 0) {
         return 0;
     }
-    same = text_equal(row.options, wanted->options) && (actor->all || row.caller == actor->caller);
-    if (same && session_view_from_row(sandbox, &row, ret_view, err) < 0) {
-        same = false;
+    if (text_equal(row.state, session_state_text(SESSION_EXPIRED))) {
+        result = clear_tombstone(sandbox, &row, err);
+    } else {
+        result = compare(sandbox, actor, &row, wanted, ret_view, err);
     }
     rows_session_done(&row);
-    if (!same) {
-        return err_set(err, ERR_SESSION_EXISTS, 0,
-                       "there is a session %s already, with other options", wanted->id);
-    }
-    return 1;
+    return result;
 }
 
 static int insert(struct sandbox *sandbox, struct rows_session *row, const struct options *options,
-                  int *ret_root, struct err *err)
+                  struct err *err)
 {
-    if (make_workspace(sandbox, options, row, ret_root, err) < 0) {
+    CLEANUP_FD int root = -1;
+
+    if (make_workspace(sandbox, options, row, &root, err) < 0) {
         return -1;
     }
     if (rows_session_insert(sandbox->store, row, err) < 0) {
         undo_workspace(sandbox, row);
-        fd_clear(ret_root);
         return -1;
     }
     return 0;
 }
 
+/* The session of this row, made or found. */
+static int make_or_find(struct sandbox *sandbox, const struct session_actor *actor,
+                        struct rows_session *row, const struct options *options,
+                        struct session_created *made, struct err *err)
+{
+    struct err failure = ERR_INIT;
+    int found = find_same(sandbox, actor, row, &made->view, err);
+
+    if (found != 0) {
+        return found < 0 ? -1 : 0;
+    }
+    if (insert(sandbox, row, options, &failure) == 0) {
+        made->is_new = true;
+        return session_view_from_row(sandbox, row, &made->view, err);
+    }
+    /* Somebody else makes it at the same time: his workspace or his row came first. */
+    if (failure.code == ERR_CONFLICT || failure.code == ERR_SESSION_EXISTS) {
+        found = find_same(sandbox, actor, row, &made->view, err);
+        if (found != 0) {
+            return found < 0 ? -1 : 0;
+        }
+        (void)err_set(&failure, ERR_SESSION_BUSY, 0, "the session %s is just being made", row->id);
+    }
+    if (err != NULL) {
+        *err = failure;
+    }
+    return -1;
+}
+
 int session_make_new(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                     struct options *options, struct session_created *ret, struct err *err)
+                     const struct session_make_options *wanted, struct session_created *ret,
+                     struct err *err)
 {
     struct rows_session row = { .options = NULL };
-    struct session_created made = { .is_new = true, .setup = NULL };
-    CLEANUP_FD int root = -1;
+    struct session_created made = { .is_new = false, .setup = NULL };
     int result = -1;
 
-    if (resolve(sandbox, options, err) < 0 || fill_row(&row, actor, id, options, err) < 0) {
+    if (resolve(sandbox, wanted->options, err) < 0) {
         return -1;
     }
-    result = id == NULL ? 0 : find_same(sandbox, actor, &row, &made.view, err);
-    if (result == 1) {
-        made.is_new = false;
-        result = 0;
-    } else if (result == 0) {
-        result = insert(sandbox, &row, options, &root, err);
-        if (result == 0) {
-            result = session_view_from_row(sandbox, &row, &made.view, err);
-        }
+    if (fill_row(&row, actor, id, wanted, err) == 0) {
+        result = make_or_find(sandbox, actor, &row, wanted->options, &made, err);
     }
     rows_session_done(&row);
     if (result == 0) {
@@ -164,43 +220,7 @@ int session_make_new(struct sandbox *sandbox, const struct session_actor *actor,
     return result;
 }
 
-int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor,
-                      struct session_entry *from, const char *new_id, struct session_view *ret_view,
-                      struct err *err)
-{
-    struct session_created made;
-    struct options options;
-    struct session_entry *to;
-    int result;
-
-    session_table_options(from, &options);
-    /* The copy owns its files, and what setup installed comes along with them. */
-    free(CLEANUP_TAKE(options.workspace));
-    free(CLEANUP_TAKE(options.setup));
-    result = session_make_new(sandbox, actor, new_id, &options, &made, err);
-    options_done(&options);
-    if (result < 0 || !made.is_new) {
-        if (result == 0) {
-            session_view_done(&made.view);
-            return err_set(err, ERR_SESSION_EXISTS, 0, "there is a session %s already", new_id);
-        }
-        return -1;
-    }
-    to = session_table_hold(&sandbox->sessions, actor, made.view.id, false, err);
-    if (to != NULL) {
-        result = copy_tree(from->root, to->root, err);
-        session_table_release(to, false);
-    }
-    if (to == NULL || result < 0) {
-        (void)session_delete(sandbox, actor, made.view.id, NULL);
-        session_view_done(&made.view);
-        return -1;
-    }
-    *ret_view = made.view;
-    return 0;
-}
-
-int session_make_ready(struct sandbox *sandbox, struct session_entry *entry, struct err *err)
+static int make_ready(struct sandbox *sandbox, struct session_entry *entry, struct err *err)
 {
     struct rows_session row = { .options = NULL };
     int result;
@@ -216,4 +236,70 @@ int session_make_ready(struct sandbox *sandbox, struct session_entry *entry, str
         session_table_set_state(entry, SESSION_READY);
     }
     return result;
+}
+
+/* Fills a new session, which nobody else can use yet. */
+static int fill_copy(struct sandbox *sandbox, const struct session_actor *actor,
+                     struct session_entry *from, const char *id, struct err *err)
+{
+    struct session_entry *to = session_table_hold(&sandbox->sessions, actor, id, true, err);
+    struct copy_result copied;
+    int result;
+
+    if (to == NULL) {
+        return -1;
+    }
+    result = copy_tree(from->root, to->root, &(struct copy_options){ .skip = NULL }, &copied, err);
+    if (result == 0) {
+        result = make_ready(sandbox, to, err);
+    }
+    session_table_release(to, false);
+    return result;
+}
+
+int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor,
+                      struct session_entry *from, const char *new_id, struct session_view *ret_view,
+                      struct err *err)
+{
+    struct session_created made;
+    struct options options;
+    int result;
+
+    session_table_options(from, &options);
+    /* The copy owns its files, and what setup installed comes along with them. */
+    free(CLEANUP_TAKE(options.workspace));
+    free(CLEANUP_TAKE(options.setup));
+    result = session_make_new(
+        sandbox, actor, new_id,
+        &(struct session_make_options){ .options = &options, .unfinished = true }, &made, err);
+    options_done(&options);
+    if (result < 0) {
+        return -1;
+    }
+    if (!made.is_new) {
+        session_view_done(&made.view);
+        return err_set(err, ERR_SESSION_EXISTS, 0, "there is a session %s already", new_id);
+    }
+    if (fill_copy(sandbox, actor, from, made.view.id, err) < 0) {
+        (void)session_remove_now(sandbox, made.view.id, NULL);
+        session_view_done(&made.view);
+        return -1;
+    }
+    made.view.state = SESSION_READY;
+    *ret_view = made.view;
+    return 0;
+}
+
+void session_make_settle(struct execution *execution, bool good)
+{
+    struct session_hold *hold = execution->request->session;
+
+    if (execution->request->kind != RUN_SETUP || hold == NULL || !session_hold_is_creating(hold)) {
+        return;
+    }
+    if (good && make_ready(execution->sandbox, session_hold_entry(hold), NULL) == 0) {
+        return;
+    }
+    execution_leave_session(execution);
+    (void)session_remove_now(execution->sandbox, execution->session_id, NULL);
 }

@@ -9,16 +9,27 @@
 
 struct session_entry;
 
-/* As session_create, but options are only resolved in place and stay the caller's. */
+struct session_make_options {
+    struct options *options; /* resolved in place; they stay the caller's */
+    bool unfinished;         /* CREATING until something more is done, else READY at once */
+};
+
+/* As session_create, but runs no setup. */
 int session_make_new(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                     struct options *options, struct session_created *ret, struct err *err);
+                     const struct session_make_options *wanted, struct session_created *ret,
+                     struct err *err);
 
 /* As session_fork over a held session. */
 int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor,
                       struct session_entry *from, const char *new_id, struct session_view *ret_view,
                       struct err *err);
 
-/* The setup of a session that is being made succeeded: it is ready. 0 or -1. */
-int session_make_ready(struct sandbox *sandbox, struct session_entry *entry, struct err *err);
+struct execution;
+
+/*
+ * A setup ended. If it is that of a session that is being made, the session is ready now, or (not
+ * good) it is gone with all its files before anybody is told. Before execution_finish.
+ */
+void session_make_settle(struct execution *execution, bool good);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/alloc.h"
+#include "lib/base/cancel.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -25,7 +25,8 @@
 
 /* A cancelled box is gone within its stop ladder. */
 #define WAIT_S 20
-#define EXPIRED_AT_ONCE 64
+/* Those that run are past their time, too, and come first: far more than can run. */
+#define EXPIRED_AT_ONCE 10000
 /* So long a GET still says that a session expired, rather than that it never was. */
 #define TOMBSTONE_MS (INT64_C(24) * 3600 * 1000)
 #define WORKSPACE_PREFIX "session-"
@@ -119,7 +120,7 @@ static bool lifetime_over(struct sandbox *sandbox, const char *id, int64_t now_m
     return over;
 }
 
-void session_remove_expired(struct sandbox *sandbox)
+void session_remove_expired(struct sandbox *sandbox, struct cancel *cancel)
 {
     CLEANUP_STRV struct strv ids = { 0 };
     int64_t now_ms = clock_wall_ms();
@@ -129,7 +130,7 @@ void session_remove_expired(struct sandbox *sandbox)
         rows_session_expired(sandbox->store, now_ms, EXPIRED_AT_ONCE, &ids, NULL) < 0) {
         return;
     }
-    for (size_t i = 0; i < ids.count; i++) {
+    for (size_t i = 0; i < ids.count && cancel_get(cancel) == CANCEL_NONE; i++) {
         bool hard = lifetime_over(sandbox, ids.items[i], now_ms);
         struct err err = ERR_INIT;
 
@@ -143,6 +144,7 @@ void session_remove_expired(struct sandbox *sandbox)
 struct leftovers {
     struct strv half_made;
     struct strv workspaces; /* names that a row owns */
+    struct strv found;      /* names that are there */
 };
 
 static void note_row(void *context, const struct rows_session *row)
@@ -167,19 +169,26 @@ static bool has(const struct strv *sorted, const char *name)
                                         compare_texts) != NULL;
 }
 
-struct sweep {
-    struct sandbox *sandbox;
-    const struct leftovers *left;
-};
-
-static void sweep_one(void *context, const char *name)
+static void sort(struct strv *texts)
 {
-    const struct sweep *sweep = context;
-
-    if (text_starts_with(name, WORKSPACE_PREFIX) && !has(&sweep->left->workspaces, name)) {
-        (void)workspace_discard(sweep->sandbox->workspaces, name, NULL);
-        log_line(LOG_DEBUG, "workspace_without_session", "name", name, NULL);
+    if (texts->count > 0) {
+        qsort(texts->items, texts->count, sizeof(*texts->items), compare_texts);
     }
+}
+
+static void note_workspace(void *context, const char *name)
+{
+    struct leftovers *left = context;
+
+    if (text_starts_with(name, WORKSPACE_PREFIX)) {
+        strv_add(&left->found, name);
+    }
+}
+
+static void sweep_one(struct sandbox *sandbox, const char *name)
+{
+    (void)workspace_discard(sandbox->workspaces, name, NULL);
+    log_line(LOG_DEBUG, "workspace_without_session", "name", name, NULL);
 }
 
 /* A session whose directory vanished keeps its options and gets an empty one. */
@@ -193,24 +202,34 @@ static void repair_one(struct sandbox *sandbox, const char *name)
     }
 }
 
+static void repair(struct sandbox *sandbox, struct leftovers *left)
+{
+    for (size_t i = 0; i < left->half_made.count; i++) {
+        (void)take_away(sandbox, left->half_made.items[i], false, NULL);
+    }
+    sort(&left->workspaces);
+    sort(&left->found);
+    for (size_t i = 0; i < left->found.count; i++) {
+        if (!has(&left->workspaces, left->found.items[i])) {
+            sweep_one(sandbox, left->found.items[i]);
+        }
+    }
+    for (size_t i = 0; i < left->workspaces.count; i++) {
+        if (!has(&left->found, left->workspaces.items[i])) {
+            repair_one(sandbox, left->workspaces.items[i]);
+        }
+    }
+}
+
 void session_remove_leftovers(struct sandbox *sandbox)
 {
     struct leftovers left = { 0 };
-    struct sweep sweep = { .sandbox = sandbox, .left = &left };
 
-    if (rows_session_each(sandbox->store, note_row, &left, NULL) == 0) {
-        for (size_t i = 0; i < left.half_made.count; i++) {
-            (void)take_away(sandbox, left.half_made.items[i], false, NULL);
-        }
-        if (left.workspaces.count > 0) {
-            qsort(left.workspaces.items, left.workspaces.count, sizeof(*left.workspaces.items),
-                  compare_texts);
-        }
-        (void)workspace_each(sandbox->workspaces, sweep_one, &sweep, NULL);
-        for (size_t i = 0; i < left.workspaces.count; i++) {
-            repair_one(sandbox, left.workspaces.items[i]);
-        }
+    if (rows_session_each(sandbox->store, note_row, &left, NULL) == 0 &&
+        workspace_each(sandbox->workspaces, note_workspace, &left, NULL) == 0) {
+        repair(sandbox, &left);
     }
     strv_done(&left.half_made);
     strv_done(&left.workspaces);
+    strv_done(&left.found);
 }

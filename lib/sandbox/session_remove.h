@@ -15,8 +15,13 @@ struct sandbox;
  */
 int session_remove_now(struct sandbox *sandbox, const char *id, struct err *err);
 
-/* One round of the janitor: sessions past their time become tombstones, old tombstones go. */
-void session_remove_expired(struct sandbox *sandbox);
+struct cancel;
+
+/*
+ * One round of the janitor: sessions past their time become tombstones, old tombstones go. cancel
+ * stops it between two of them.
+ */
+void session_remove_expired(struct sandbox *sandbox, struct cancel *cancel);
 
 /*
  * At start: half-made sessions go, as do workspaces without a row; a session whose workspace is

@@ -125,7 +125,8 @@ static int update(struct store *store, const struct rows_session *row, struct er
 
     statement_begin(&s, store,
                     "UPDATE sessions SET state = ?2, options = ?3, workspace = ?4, owned = ?5,"
-                    " updated_ms = ?6, used_ms = ?7, expires_ms = ?8 WHERE id = ?1");
+                    " updated_ms = ?6, used_ms = MAX(used_ms, ?7), expires_ms = ?8"
+                    " WHERE id = ?1");
     bind_row(&s, row);
     (void)statement_row(&s);
     if (statement_end(&s, err) < 0) {
@@ -266,8 +267,9 @@ static void begin_list(struct statement *s, struct store *store,
     struct buf sql = BUF_INIT(1000);
 
     (void)buf_printf(
-        &sql, "SELECT " COLUMNS " FROM sessions WHERE ?1 > 0%s%s%s%s%s",
-        filter->state != NULL ? " AND state = ?2" : "", filter->by_caller ? " AND caller = ?3" : "",
+        &sql, "SELECT " COLUMNS " FROM sessions WHERE ?1 > 0%s%s%s%s%s%s",
+        filter->state != NULL ? " AND state = ?2" : "",
+        filter->except != NULL ? " AND state <> ?7" : "", filter->by_caller ? " AND caller = ?3" : "",
         filter->label != NULL ? " AND id IN (SELECT session_id FROM labels WHERE label = ?4)" : "",
         after != NULL ? " AND (created_ms, id) < (?5, ?6)" : "",
         " ORDER BY created_ms DESC, id DESC LIMIT ?1");
@@ -276,6 +278,9 @@ static void begin_list(struct statement *s, struct store *store,
     statement_int(s, 1, (int64_t)filter->limit + 1);
     if (filter->state != NULL) {
         statement_text(s, 2, filter->state);
+    }
+    if (filter->except != NULL) {
+        statement_text(s, 7, filter->except);
     }
     if (filter->by_caller) {
         statement_int(s, 3, (int64_t)filter->caller);

@@ -35,7 +35,7 @@ int rows_session_insert(struct store *store, const struct rows_session *row, str
 int rows_session_get(struct store *store, const char *id, struct rows_session *ret_row,
                      struct err *err);
 
-/* All but id, caller and created_ms. 0, or -1 SESSION_NOT_FOUND. */
+/* All but id, caller and created_ms; used_ms never goes back. 0, or -1 SESSION_NOT_FOUND. */
 int rows_session_update(struct store *store, const struct rows_session *row, struct err *err);
 
 /* used_ms and expires_ms, written some milliseconds later. Nothing if the session is gone. */
@@ -49,6 +49,7 @@ struct rows_session_filter {
     size_t limit;       /* > 0 */
     const char *cursor; /* NULL: from the start */
     const char *state;  /* NULL: any */
+    const char *except; /* a state that is left out; NULL: none */
     const char *label;  /* "key=value", NULL: any */
     bool by_caller;
     uint64_t caller;

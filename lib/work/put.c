@@ -18,7 +18,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/id.h"
 #include "lib/base/text.h"
-#include "lib/work/copy.h"
+#include "lib/work/bytes.h"
 #include "lib/work/fail.h"
 #include "lib/work/files.h"
 #include "lib/work/path.h"
@@ -175,7 +175,7 @@ static int copy_adopted(struct put *put)
     if (put->adopted < 0) {
         return 0;
     }
-    if (fstat(put->adopted, &status) < 0 || copy_bytes(put->adopted, put->fd) < 0 ||
+    if (fstat(put->adopted, &status) < 0 || bytes_copy(put->adopted, put->fd) < 0 ||
         fchmod(put->fd, status.st_mode & PERMISSION_BITS) < 0 ||
         (put->options.durable && fsync(put->fd) < 0)) {
         return -1;
