@@ -62,8 +62,8 @@ int cell_results_add(struct cell_results *results, struct sink *sink, const char
                      struct err *err);
 
 /*
- * A box whose driver is up and waits for its one cell: what a spare is. The driver ran nobody's code
- * before.
+ * A box whose driver is up and waits for its one cell: what a spare is. The driver ran nobody's
+ * code before.
  */
 struct cell_booted;
 
@@ -76,8 +76,8 @@ int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted 
 
 /*
  * As cell_run_once in a booted box: code->env holds only what differs from the environment it was
- * booted with, code->cwd must be NULL. 0, or -1 when the cell could not even be handed over: then it
- * did not run, and another box may take it.
+ * booted with, code->cwd must be NULL. 0, or -1 when the cell could not even be handed over: then
+ * it did not run, and another box may take it.
  */
 int cell_run_booted(struct cell_booted *booted, const struct cell_code *code, struct box_io *io,
                     enum box_stop *ret_stop, struct err *err);

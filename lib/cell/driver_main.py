@@ -8,6 +8,7 @@ import _frozen_importlib as importlib_core
 import _signal
 import _thread
 import builtins
+import gc
 import posix
 import sys
 
@@ -33,6 +34,9 @@ def main(library, found):
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     link = wire.Link(address)
     driver_cell.warm_up()
+    # What is there now stays to the end: no collection needs to look at it again, least of all the
+    # last one, which would cost a millisecond.
+    gc.freeze()
     link.send(wire.READY, b"\x01python %d.%d.%d" % sys.version_info[:3])
     request = receive(link)
     if request is None:
