@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy: the whole of one workspace into another, empty one. Any thread; blocks as long as it takes.
+ * copy: the contents of one workspace into another, empty one, on the same machine.
  *
- * Regular files, directories and symbolic links (as links) with their permission bits and times;
- * FIFOs, sockets and devices are left out. Hard links become files of their own. Bytes are shared
- * with the original where the file system can (FICLONE, ioctl_ficlone(2)), else copied by the
- * kernel. Set-user-id and set-group-id bits are dropped. What changes meanwhile may be seen or not.
+ * Regular files (sharing their blocks where the file system can: reflinks), directories, symbolic
+ * links, with modes and times; holes stay holes; hard links become files of their own; FIFOs,
+ * sockets, devices and what can't be read are left out and counted. Any thread.
  */
 #ifndef KERND_WORK_COPY_H
 #define KERND_WORK_COPY_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/cancel.h"
 #include "lib/base/err.h"
 
-/*
- * The rest of an open regular file into another, empty one: shared where the file system can, else
- * copied by the kernel. 0 or -1 with errno.
- */
-int copy_bytes(int from, int to);
+struct copy_options {
+    const char *const *skip; /* whole paths to leave out; NULL-terminated, or NULL */
+    uint64_t max_bytes;      /* of data, shared or not: WORKSPACE_FULL above; 0: no bound */
+    struct cancel *cancel;   /* may be NULL: CANCELLED when fired */
+};
 
-/* 0, or -1 WORKSPACE_FULL, IO. What was copied until then stays. */
-int copy_tree(int from, int to, struct err *err);
+struct copy_result {
+    uint64_t entries;
+    uint64_t bytes;
+    uint64_t left_out;
+};
+
+/* from, to: open for reading. 0, or -1 WORKSPACE_FULL, CANCELLED, FORBIDDEN, IO. */
+int copy_tree(int from, int to, const struct copy_options *options, struct copy_result *ret_result,
+              struct err *err);
 
 #endif

@@ -212,6 +212,24 @@ int workspace_purge(int parent, struct cancel *cancel, struct remove_left *ret_l
     return result;
 }
 
+int workspace_exchange(int parent, const char *name, const char *other, struct err *err)
+{
+    if (!path_is_name(name) || !path_is_name(other)) {
+        return err_set(err, ERR_BAD_PATH, 0, "not a name of a workspace");
+    }
+    if (renameat2(parent, name, parent, other, RENAME_EXCHANGE) == 0) {
+        return 0;
+    }
+    if (errno == ENOENT) {
+        return err_set(err, ERR_FILE_NOT_FOUND, errno, "the workspace is not there");
+    }
+    if (errno == EINVAL || errno == ENOSYS) {
+        return err_set(err, ERR_NOT_SUPPORTED_HERE, errno,
+                       "the file system of the state directory can't exchange directories");
+    }
+    return fail(err, errno, "the workspaces cannot be exchanged");
+}
+
 int workspace_each(int parent, void (*visit)(void *context, const char *name), void *context,
                    struct err *err)
 {

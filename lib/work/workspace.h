@@ -51,6 +51,13 @@ int workspace_purge(int parent, struct cancel *cancel, struct remove_left *ret_l
 int workspace_remove(int parent, const char *name, struct remove_left *ret_left);
 
 /*
+ * Exchanges the directories of two names in one step (renameat2 RENAME_EXCHANGE, Linux 3.15): the
+ * unpacked one for the old one. Descriptors stay with their directories, whatever their names. 0,
+ * or -1 FILE_NOT_FOUND, NOT_SUPPORTED_HERE (a file system without it), IO.
+ */
+int workspace_exchange(int parent, const char *name, const char *other, struct err *err);
+
+/*
  * Calls visit for the name of each workspace (not the trash), in no order. visit may discard it.
  * 0 or -1 IO.
  */

@@ -242,6 +242,29 @@ static void a_removal_can_be_stopped(void **state)
     cancel_done(&cancel);
 }
 
+static void exchange(void **state)
+{
+    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int old = -1;
+    CLEANUP_FD int new = -1;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(workspace_create(parent, "old", &old, NULL), 0);
+    assert_int_equal(workspace_create(parent, "new", &new, NULL), 0);
+    scratch_file(old, "x", "old");
+    scratch_file(new, "x", "new");
+    assert_int_equal(fchmod(old, 0555), 0);
+    assert_int_equal(workspace_exchange(parent, "old", "new", NULL), 0);
+    assert_string_equal(scratch_text(parent, "old/x"), "new");
+    assert_string_equal(scratch_text(parent, "new/x"), "old");
+    assert_string_equal(scratch_text(old, "x"), "old");
+    assert_int_equal(workspace_exchange(parent, "old", "none", &err), -1);
+    assert_int_equal(err.code, ERR_FILE_NOT_FOUND);
+    assert_int_equal(workspace_exchange(parent, "old", "../x", &err), -1);
+    assert_int_equal(err.code, ERR_BAD_PATH);
+}
+
 static void note(void *context, const char *name)
 {
     char *seen = context;
@@ -280,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup(links_are_not_followed, scratch_fresh),
         cmocka_unit_test_setup(what_cannot_be_removed_is_told, scratch_fresh),
         cmocka_unit_test_setup(a_removal_can_be_stopped, scratch_fresh),
+        cmocka_unit_test_setup(exchange, scratch_fresh),
         cmocka_unit_test_setup(every_workspace_is_visited, scratch_fresh),
     };
 
