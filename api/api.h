@@ -55,6 +55,8 @@ struct api_stream {
     void (*free)(struct api_stream *stream);
 };
 
+#define API_SIZE_UNKNOWN UINT64_MAX
+
 struct api_reply {
     int status;
     struct strv headers; /* name, value, name, value ... (Content-Type among them) */
@@ -62,7 +64,8 @@ struct api_reply {
     int file; /* -1, or a descriptor to send from instead of body (taken over) */
     uint64_t file_offset;
     uint64_t file_size;
-    struct api_stream *stream; /* or a stream of unknown length (taken over) */
+    struct api_stream *stream; /* or a stream (taken over) */
+    uint64_t stream_size;      /* of it, or API_SIZE_UNKNOWN */
 };
 
 /*

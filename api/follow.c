@@ -284,6 +284,23 @@ static struct follow *follow_new(struct api_call *call, const struct follow_plan
     return follow;
 }
 
+/*
+ * A browser connects again and again to a stream that ended, unless it is told that there is no
+ * content (WHATWG HTML, server-sent events).
+ */
+static bool is_over(struct follow *follow, const struct follow_plan *plan)
+{
+    long state = 0;
+
+    if (!plan->sse || !plan->live || plan->from == 0) {
+        return false;
+    }
+    while (state == 0 && follow->text.size == 0) {
+        state = fetch(follow);
+    }
+    return follow->text.size == 0 && state == CLEAN_END;
+}
+
 int follow_reply(struct api_call *call, const struct follow_plan *plan, struct err *err)
 {
     struct session_actor actor = resource_actor(call);
@@ -293,6 +310,11 @@ int follow_reply(struct api_call *call, const struct follow_plan *plan, struct e
                     &follow->reader, err) < 0) {
         stream_free(&follow->stream);
         return -1;
+    }
+    if (is_over(follow, plan)) {
+        stream_free(&follow->stream);
+        call->reply.status = 204;
+        return 0;
     }
     if (plan->cancels != NULL) {
         follow->cancels = execution_ref(plan->cancels);

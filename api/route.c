@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/resource_execution.h"
 #include "api/resource_file.h"
 #include "api/resource_meta.h"
 #include "api/resource_run.h"
@@ -30,6 +31,14 @@ static const struct api_route routes[] = {
     { "GET", "/v1/stats", resource_meta_stats, API_BODY_NONE, false, ROUTE_REPEATS },
     { "POST", "/v1/run", resource_run_command, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/runCode", resource_run_code, API_BODY_JSON, false, ROUTE_ONCE },
+    { "GET", "/v1/executions", resource_execution_list, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/executions/{id}", resource_execution_get, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "DELETE", "/v1/executions/{id}", resource_execution_cancel, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/executions/{id}/events", resource_execution_events, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/executions/{id}/stdout", resource_execution_output_stdout, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/executions/{id}/stderr", resource_execution_output_stderr, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "POST", "/v1/executions/{id}/stdin", resource_execution_input_stdin, API_BODY_FILE, false, ROUTE_REPEATS },
+    { "POST", "/v1/executions/{id}/signal", resource_execution_input_signal, API_BODY_JSON, false, ROUTE_REPEATS },
     { "POST", "/v1/sessions", resource_session_create, API_BODY_JSON, false, ROUTE_ONCE },
     { "GET", "/v1/sessions", resource_session_list, API_BODY_NONE, false, ROUTE_REPEATS },
     { "GET", "/v1/sessions/{id}", resource_session_get, API_BODY_NONE, false, ROUTE_REPEATS },

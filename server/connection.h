@@ -33,6 +33,10 @@ struct connection {
     char address[64]; /* local address as in a URL, "" for Unix */
 };
 
+/* Without any byte either way a connection is closed; with a slow reader of a stream, later. */
+#define CONNECTION_SILENCE_S 30
+#define CONNECTION_STREAM_SILENCE_S 600
+
 /* Event thread: at the start and at the end of libmicrohttpd's connection. */
 struct connection *connection_new(struct edge *edge, int fd);
 void connection_free(struct edge *edge, struct connection *connection);

@@ -177,6 +177,8 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
     *slot = NULL;
     connection_set_exchange(edge, exchange->connection, NULL);
     connection_expect_head(edge, exchange->connection);
+    (void)MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+                                    (unsigned)CONNECTION_SILENCE_S);
     log_exchange(exchange);
     (void)atomic_fetch_sub(&edge->exchanges, 1);
     exchange_unref(exchange);
@@ -237,7 +239,7 @@ static struct MHD_Daemon *start_daemon(struct edge *edge)
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, edge, MHD_OPTION_URI_LOG_CALLBACK, on_target,
         edge, MHD_OPTION_NOTIFY_COMPLETED, on_completed, edge, MHD_OPTION_UNESCAPE_CALLBACK,
         on_unescape, NULL, MHD_OPTION_CONNECTION_LIMIT, limit, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)SILENCE_S, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        (unsigned)CONNECTION_SILENCE_S, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
 }
 
 static void http_free(struct http *http)

@@ -104,6 +104,8 @@ int reply_queue(struct exchange *exchange)
     MHD_destroy_response(response);
     if (is_stream) {
         connection_wait(exchange->connection);
+        (void)MHD_set_connection_option(exchange->mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+                                        (unsigned)CONNECTION_STREAM_SILENCE_S);
     } else {
         connection_expect(exchange->connection, SEND_S);
         connection_progress(exchange->connection, exchange->sent, SEND_RATE);

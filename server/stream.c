@@ -78,7 +78,8 @@ struct MHD_Response *stream_response(struct exchange *exchange)
     stream->exchange = exchange_ref(exchange);
     stream->source = exchange->call.reply.stream;
     exchange->call.reply.stream = NULL;
-    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, pull, stream, release);
+    response = MHD_create_response_from_callback(exchange->call.reply.stream_size, BLOCK, pull,
+                                                 stream, release);
     if (response == NULL) {
         release(stream);
     }

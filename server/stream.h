@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream: a reply of unknown length that the event thread pulls from an api_stream.
+ * stream: a reply that the event thread pulls from an api_stream.
  *
  * When the stream has nothing, the connection is suspended first and the stream armed afterwards,
  * so that no wake can be lost; wake, hang-up and shutdown all resume, and only the first one does.
