@@ -168,9 +168,9 @@ class Sweep(EscapeCase):
                   "socketpair": list(range(0, 46)),
                   "personality": [0, 8, 0x20000, 0x40000, 0xffffffff, 0x0400000, 0x0004000, 4],
                   "ioctl": [0x5412, 0x541c, 0x5401, 0x5413, 0x100005412],
-                  "clone": [], "unshare": [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000,
-                                           0x20000000, 0x40000000, 0x80, 0x400, 0x200, 0,
-                                           0x10020000]}
+                  "shmget": [0, 4096, 65536, 65537, 1 << 20, -1], "clone": [],
+                  "unshare": [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000,
+                              0x40000000, 0x80, 0x400, 0x200, 0, 0x10020000]}
         values["socket"] += [(16, 1, 0), (16, 1, 4), (16, 1, 15), (16, 3, 9)]
         conditional = {row.name for row in self.rows if row.when != "always"}
         self.assertLessEqual(conditional, set(values), "a condition that this test does not know")

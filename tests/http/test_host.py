@@ -65,6 +65,46 @@ class NoLauncher(StubCase):
         self.check_refusals("bubblewrap", "apt|install")
 
 
+class MissingInterpreter(harness.Case):
+    """A host without node: an ordinary failure of the call, and the capabilities say so."""
+
+    @classmethod
+    def make_daemon(cls):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("only root can hide the interpreter")
+        daemon = harness.Daemon()
+        empty = daemon.path("empty")
+        open(empty, "w", encoding="ascii").close()
+        hide = f"mount --bind {empty} \"$(readlink -f \"$(command -v node)\")\" && exec \"$@\""
+        daemon.wrapper = ["unshare", "--mount", "sh", "-c", hide, "sh"]
+        return daemon
+
+    def test_told_as_a_programs_failure(self):
+        result = self.run_code("console.log(1)", "node")
+        self.assertIn(result["exitCode"], (126, 127))
+        self.assertIsNone(result["fault"])
+        self.assertIn("node", result["stderr"])
+        self.assert_success(self.run_code("print(1)"), "1\n")
+
+    def test_told_beforehand(self):
+        rows = {row["name"]: row for row in self.daemon.get("/v1/capabilities").json["languages"]}
+        self.assertEqual((rows["node"]["available"], rows["node"]["version"]), (False, None))
+        self.assertTrue(rows["python"]["available"])
+
+
+class NoUserNamespaces(StubCase):
+    """A host whose administrator set their number to 0, with the real launcher."""
+
+    @classmethod
+    def make_daemon(cls):
+        forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\""
+        return harness.Daemon(["--allow-root"], user=None, wrapper=[
+            "unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh"])
+
+    def test_refusals_name_the_setting(self):
+        self.check_refusals("max_user_namespaces")
+
+
 class UserNamespacesOff(StubCase):
     stub = NO_NAMESPACE
 

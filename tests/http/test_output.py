@@ -172,6 +172,45 @@ class Deadline(harness.Case):
         self.assert_gone(mark)
 
 
+class ClosedPipes(harness.Case):
+    """The end of a program is its exit, not the end of its output."""
+
+    def test_output_closed_early(self):
+        with self.within(6):
+            result = self.run_command(["sh", "-c", "echo first; exec >&- 2>&-; sleep 1; exit 5"])
+        self.assertEqual((result["exitCode"], result["stdout"], result["fault"]),
+                         (5, "first\n", None))
+        self.assertGreaterEqual(result["durationMs"], 900)
+
+    def test_everything_closed_until_the_deadline(self):
+        with self.within(5):
+            result = self.run_command(["sh", "-c", "exec <&- >&- 2>&-; sleep 60"], timeoutS=1)
+        self.assert_fault(result, "timeout")
+
+    def test_input_closed_early(self):
+        result = self.run_command(["sh", "-c", "exec <&-; sleep 0.3; echo fine"],
+                                  stdin="x" * 500000)
+        self.assert_success(result, "fine\n")
+
+    def test_a_reader_that_takes_only_the_first_bytes(self):
+        result = self.run_command(["sh", "-c", "head -c 3; exit 0"], stdin="abcdef" * 100000)
+        self.assert_success(result, "abc")
+
+    def test_one_stream_closed_while_the_other_flows(self):
+        result = self.run_code("import os, sys\nos.close(2)\n"
+                               "for i in range(20000): print(i)\nsys.stdout.flush()")
+        self.assertEqual(result["stdout"], "".join(f"{i}\n" for i in range(20000)))
+        self.assertIsNone(result["fault"])
+
+    def test_pipe_full_at_the_end(self):
+        code = "import os\nos.set_blocking(1, False)\nwrote = 0\ntry:\n" \
+               "  while wrote < 10_000_000: wrote += os.write(1, b'x' * 65536)\n" \
+               "except BlockingIOError: pass\nos.write(2, str(wrote).encode())\nos._exit(0)"
+        result = self.run_code(code)
+        self.assert_success(result)
+        self.assertEqual(len(result["stdout"]), int(result["stderr"]))
+
+
 class BackgroundChildren(harness.Case):
     """A child that keeps the pipe open neither delays the answer nor outlives the box."""
 

@@ -103,14 +103,14 @@ class Connection:
         head += "".join(f"{name}: {value}\r\n" for name, value in headers) + "\r\n"
         self.send(head.encode("latin-1") + (body or b""))
 
-    def _more(self):
+    def more(self):
         piece = self.socket.recv(1 << 16)
         self.buffer += piece
         return bool(piece)
 
     def _line(self):
         while b"\r\n" not in self.buffer:
-            if not self._more():
+            if not self.more():
                 raise WireError(f"the connection ended inside a line: {self.buffer[:200]!r}")
         line, self.buffer = self.buffer.split(b"\r\n", 1)
         if b"\n" in line:
@@ -172,7 +172,7 @@ class Connection:
             reply.body = self._exactly(int(length))
         else:
             close = True
-            while self._more():
+            while self.more():
                 pass
             reply.body, self.buffer = self.buffer, b""
         reply.closed = close
@@ -185,7 +185,7 @@ class Connection:
     def read_to_close(self):
         """All bytes until the server closes (a reset counts as a close)."""
         try:
-            while self._more():
+            while self.more():
                 pass
         except ConnectionResetError:
             pass
