@@ -40,6 +40,7 @@ struct edge {
     atomic_size_t suspended;        /* connections that libmicrohttpd must not be stopped with */
     atomic_size_t buffered;         /* bytes of request bodies in memory */
     atomic_bool draining;           /* new requests are refused */
+    atomic_bool stopping;           /* whoever begins to wait is cancelled at once; streams end */
 };
 
 #endif

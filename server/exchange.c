@@ -90,6 +90,7 @@ void exchange_set_phase(struct exchange *exchange, enum exchange_phase phase)
 void exchange_suspend(struct exchange *exchange, bool watched)
 {
     struct edge *edge = exchange->edge;
+    bool is_over;
 
     connection_wait(exchange->connection);
     (void)atomic_fetch_add(&edge->suspended, 1);
@@ -98,7 +99,13 @@ void exchange_suspend(struct exchange *exchange, bool watched)
     exchange->suspended = true;
     exchange->watch =
         watched ? hangup_watch(edge->hangup, exchange->connection->fd, exchange) : HANGUP_NONE;
+    is_over =
+        exchange->phase == EXCHANGE_REPLYING && (exchange->broken || atomic_load(&edge->stopping));
     (void)pthread_mutex_unlock(&exchange->lock);
+    /* Ended since the stream was asked last: nobody else would wake it. */
+    if (is_over) {
+        exchange_resume(exchange);
+    }
 }
 
 bool exchange_is_suspended(struct exchange *exchange)
@@ -223,6 +230,10 @@ int exchange_dispatch(struct exchange *exchange, struct err *err)
     }
     fill_call(exchange);
     exchange_set_phase(exchange, EXCHANGE_AWAY);
+    /* Either http_cancel finds the exchange away, or this finds that it came too late. */
+    if (atomic_load(&exchange->edge->stopping)) {
+        cancel_fire(&exchange->call.cancel, CANCEL_SHUTDOWN);
+    }
     exchange_send_away(exchange, dispatch, drop);
     return 0;
 }

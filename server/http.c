@@ -145,6 +145,7 @@ static void log_exchange(struct exchange *exchange)
 {
     const struct api_route *route = exchange->call.route;
     enum log_level level = exchange->status >= 500 ? LOG_INFO : LOG_DEBUG;
+    bool has_left = cancel_get(&exchange->call.cancel) == CANCEL_CLIENT_GONE;
     char status[16];
     char ms[32];
     char sent[24];
@@ -160,7 +161,9 @@ static void log_exchange(struct exchange *exchange)
     log_line(level, "request", "id", exchange->request_id, "method",
              route != NULL ? exchange->method : NULL, "route",
              route != NULL ? api_route_pattern(route) : NULL, "status", status, "ms", ms, "bytes",
-             sent, "why", exchange->refusal.msg[0] != '\0' ? exchange->refusal.msg : NULL, NULL);
+             sent, "client", has_left ? "gone" : NULL, "traceparent",
+             http_guard_trace(&exchange->head), "why",
+             exchange->refusal.msg[0] != '\0' ? exchange->refusal.msg : NULL, NULL);
 }
 
 static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
@@ -220,6 +223,7 @@ static void edge_init(struct edge *edge, const struct http_config *config, struc
     atomic_init(&edge->suspended, 0);
     atomic_init(&edge->buffered, 0);
     atomic_init(&edge->draining, false);
+    atomic_init(&edge->stopping, false);
 }
 
 static struct MHD_Daemon *start_daemon(struct edge *edge)
@@ -311,6 +315,8 @@ static void cancel_one(struct exchange *exchange, void *context)
 
 void http_cancel(struct http *http)
 {
+    /* First: whoever begins to wait after it was looked at finds this. */
+    atomic_store(&http->edge.stopping, true);
     connection_each(&http->edge, cancel_one, NULL);
 }
 

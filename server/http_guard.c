@@ -321,6 +321,24 @@ int http_guard_media_type(const struct http_guard_head *head, enum api_body want
     return wanted == API_BODY_JSON ? check_json_type(value, err) : check_file_type(value, err);
 }
 
+const char *http_guard_trace(const struct http_guard_head *head)
+{
+    static const char form[] = "hh-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
+    const char *value = http_guard_only(head, "traceparent", NULL);
+
+    if (value == NULL || strlen(value) != strlen(form)) {
+        return NULL;
+    }
+    for (size_t i = 0; form[i] != '\0'; i++) {
+        bool fits = form[i] == '-' ? value[i] == '-' : strchr(DIGITS "abcdef", value[i]) != NULL;
+
+        if (!fits) {
+            return NULL;
+        }
+    }
+    return value;
+}
+
 char *http_guard_request_id(const struct http_guard_head *head, char out[static HTTP_GUARD_ID_SIZE])
 {
     const char *value = http_guard_only(head, "X-Request-Id", NULL);

@@ -76,6 +76,9 @@ int http_guard_media_type(const struct http_guard_head *head, enum api_body want
 char *http_guard_request_id(const struct http_guard_head *head,
                             char out[static HTTP_GUARD_ID_SIZE]);
 
+/* The W3C trace context of the client (traceparent, version 00) if it is well formed, else NULL. */
+const char *http_guard_trace(const struct http_guard_head *head);
+
 /* Value of the only field of that name (case-insensitive); NULL when there is none or several. */
 const char *http_guard_only(const struct http_guard_head *head, const char *name,
                             size_t *ret_count);

@@ -32,7 +32,7 @@ static bool is_broken(struct exchange *exchange)
     bool broken;
 
     (void)pthread_mutex_lock(&exchange->lock);
-    broken = exchange->broken;
+    broken = exchange->broken || atomic_load(&exchange->edge->stopping);
     (void)pthread_mutex_unlock(&exchange->lock);
     return broken;
 }

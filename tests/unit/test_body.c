@@ -52,9 +52,9 @@ static void handle(struct api_call *call)
     api_call_finish(call);
 }
 
-static const struct api_route json = { "POST", "/json", handle, API_BODY_JSON, false };
-static const struct api_route file = { "PUT", "/file", handle, API_BODY_FILE, false };
-static const struct api_route none = { "GET", "/none", handle, API_BODY_NONE, false };
+static const struct api_route json = { .handler = handle, .body = API_BODY_JSON };
+static const struct api_route file = { .handler = handle, .body = API_BODY_FILE };
+static const struct api_route none = { .handler = handle, .body = API_BODY_NONE };
 
 static unsigned char *make_data(size_t size)
 {

@@ -346,6 +346,27 @@ static void test_request_ids(void **state)
     check_id("a\"b", false);
 }
 
+static const char *trace_of(const char *value)
+{
+    static struct api_header field;
+    struct http_guard_head head = { .headers = &field, .header_count = 1 };
+
+    field = (struct api_header){ "traceparent", value };
+    return http_guard_trace(&head);
+}
+
+static void test_trace_contexts(void **state)
+{
+    static const char good[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    (void)state;
+    assert_ptr_equal(trace_of(good), good);
+    assert_null(trace_of("00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01"));
+    assert_null(trace_of("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0"));
+    assert_null(trace_of("00_4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+    assert_null(trace_of(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_media_types),
         cmocka_unit_test(test_compressed_or_doubled_types),
         cmocka_unit_test(test_request_ids),
+        cmocka_unit_test(test_trace_contexts),
     };
     int failed;
 

@@ -233,6 +233,21 @@ static void test_the_daemon_stops_a_quiet_stream(void **state)
     feed_put("too late", 0); /* wakes nobody */
 }
 
+/* As when a reply becomes a stream after everything else was cancelled. */
+static void test_a_stream_that_begins_too_late(void **state)
+{
+    char *text;
+
+    (void)state;
+    wait_for_arms(1);
+    atomic_store(&edgekit_edge.stopping, true);
+    feed_put("never read", 0);
+    text = edgekit_receive("never read");
+    assert_null(strstr(text, "never read"));
+    free(text);
+    wait_for_free();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -243,6 +258,7 @@ int main(void)
         TEST(test_a_broken_end_is_seen),
         TEST(test_the_client_leaves_a_quiet_stream),
         TEST(test_the_daemon_stops_a_quiet_stream),
+        TEST(test_a_stream_that_begins_too_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
