@@ -269,6 +269,50 @@ static void put_within_bounds(void **state)
     assert_int_equal(fchmod(scratch_fd, 0700), 0);
 }
 
+static int nameless(const char *directory, const char *text)
+{
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fd_write_full(fd, text, strlen(text)), 0);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    return fd;
+}
+
+/* A body that was spooled beforehand, on the same file system and on another one. */
+static void put_of_a_spooled_file(void **state)
+{
+    const char *const places[] = { scratch_path, "/dev/shm" };
+    struct put_options bound = { .max_bytes = 4 };
+    struct put *put = NULL;
+    struct err err = ERR_INIT;
+    struct stat status;
+    bool created = false;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        for (int again = 0; again < 2; again++) {
+            const char *name = i == 0 ? "d/near" : "d/far";
+            CLEANUP_FD int fd = nameless(places[i], again == 0 ? "first" : "second");
+
+            assert_int_equal(put_begin(scratch_fd, name, NULL, &put, NULL), 0);
+            assert_int_equal(put_adopt(put, fd, again == 0 ? 5 : 6, NULL), 0);
+            assert_int_equal(put_commit(put, &created, NULL, NULL), 0);
+            put_free(put);
+            assert_int_equal(created, again == 0);
+            assert_string_equal(scratch_text(scratch_fd, name), again == 0 ? "first" : "second");
+            assert_int_equal(fstatat(scratch_fd, name, &status, 0), 0);
+            assert_int_equal(status.st_mode & 07777, 0644);
+            assert_int_equal(status.st_nlink, 1);
+        }
+    }
+    assert_int_equal(put_begin(scratch_fd, "x", &bound, &put, NULL), 0);
+    assert_int_equal(put_adopt(put, 0, 5, &err), -1);
+    assert_int_equal(err.code, ERR_WORKSPACE_FULL);
+    put_free(put);
+    assert_false(scratch_has(scratch_fd, "x"));
+}
+
 static void deletion(void **state)
 {
     struct err err = ERR_INIT;
@@ -352,6 +396,7 @@ int main(void)
         cmocka_unit_test_setup(put_under_conditions, scratch_fresh),
         cmocka_unit_test_setup(put_that_lost_a_race, scratch_fresh),
         cmocka_unit_test_setup(put_within_bounds, scratch_fresh),
+        cmocka_unit_test_setup(put_of_a_spooled_file, scratch_fresh),
         cmocka_unit_test_setup(deletion, scratch_fresh),
         cmocka_unit_test_setup(moving, scratch_fresh),
         cmocka_unit_test_setup(making_directories, scratch_fresh),

@@ -205,6 +205,45 @@ static void idempotency(void **state)
     assert_int_equal(rows_idempotency_claim(store, &ask, &there, NULL), 1);
 }
 
+/* After a crash: a claim whose execution has a row is told by it, any other is lost. */
+static void idempotency_after_a_crash(void **state)
+{
+    static const char *const keys[] = { "nothing", "no row", "row" };
+    struct rows_execution row = execution(1);
+    struct rows_idempotency there;
+
+    (void)state;
+    rows_execution_put_soon(store, &row);
+    assert_int_equal(store_flush(store, NULL), 0);
+    for (size_t i = 0; i < 3; i++) {
+        struct rows_idempotency ask = { .caller = 1, .request_hash = "h", .expires_ms = 2000 };
+
+        (void)snprintf(ask.key, sizeof(ask.key), "%s", keys[i]);
+        assert_int_equal(rows_idempotency_claim(store, &ask, &there, NULL), 1);
+    }
+    assert_int_equal(rows_idempotency_start(store, 1, "no row", "exe_99", NULL), 0);
+    assert_int_equal(rows_idempotency_start(store, 1, "row", "exe_1", NULL), 0);
+    assert_int_equal(rows_idempotency_lose(store, NULL), 0);
+    for (size_t i = 0; i < 3; i++) {
+        struct rows_idempotency ask = { .caller = 1, .request_hash = "h", .expires_ms = 2000 };
+
+        (void)snprintf(ask.key, sizeof(ask.key), "%s", keys[i]);
+        assert_int_equal(rows_idempotency_claim(store, &ask, &there, NULL), 0);
+        assert_int_equal(there.status, i == 2 ? 0 : ROWS_IDEMPOTENCY_LOST);
+    }
+    assert_int_equal(rows_idempotency_unbind(store, 1, "row", "exe_2", NULL), 0);
+    assert_int_equal(rows_idempotency_unbind(store, 1, "no row", "exe_99", NULL), 0);
+    {
+        struct rows_idempotency ask = {
+            .caller = 1, .key = "row", .request_hash = "h", .expires_ms = 2000
+        };
+
+        assert_int_equal(rows_idempotency_claim(store, &ask, &there, NULL), 0);
+        assert_int_equal(rows_idempotency_unbind(store, 1, "row", "exe_1", NULL), 0);
+        assert_int_equal(rows_idempotency_claim(store, &ask, &there, NULL), 1);
+    }
+}
+
 static void add_snapshot(const char *id, const char *name, char digit, int64_t created_ms)
 {
     char labels[] = "{}";
@@ -312,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_and_losses, open_store, close_store),
         cmocka_unit_test_setup_teardown(expiry_of_executions, open_store, close_store),
         cmocka_unit_test_setup_teardown(idempotency, open_store, close_store),
+        cmocka_unit_test_setup_teardown(idempotency_after_a_crash, open_store, close_store),
         cmocka_unit_test_setup_teardown(snapshots, open_store, close_store),
         cmocka_unit_test_setup_teardown(environments, open_store, close_store),
     };

@@ -98,7 +98,11 @@ static void changes_and_deletion(void **state)
     strv_done(&row.labels);
     strv_add(&row.labels, "c=3");
     row.caller = 1; /* not changed by an update */
+    row.used_ms = 1;
     assert_int_equal(rows_session_update(store, &row, NULL), 0);
+    assert_int_equal(rows_session_get(store, "ses_1", &back, NULL), 0);
+    assert_int_equal(back.used_ms, 1002); /* never goes back */
+    rows_session_done(&back);
     rows_session_touch_soon(store, "ses_1", 9000, 9500);
     rows_session_touch_soon(store, "ses_1", 8000, 9600);
     rows_session_touch_soon(store, "ses_none", 1, 1);
@@ -175,6 +179,9 @@ static void lists(void **state)
     }
     assert_listed((struct rows_session_filter){ .state = NULL }, "s5 s4 s3 s2 s1 s0 ");
     assert_listed((struct rows_session_filter){ .state = "creating" }, "s4 ");
+    assert_listed((struct rows_session_filter){ .except = "ready" }, "s4 ");
+    assert_listed((struct rows_session_filter){ .except = "creating", .label = "team=b" },
+                  "s5 s3 ");
     assert_listed((struct rows_session_filter){ .label = "team=a" }, "s2 s1 s0 ");
     assert_listed((struct rows_session_filter){ .label = "team" }, "");
     assert_listed((struct rows_session_filter){ .label = "all=1", .state = "ready" },
