@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/cleanup.h"
@@ -44,6 +45,7 @@ void box_release(struct box *box)
     }
     (void)atomic_fetch_sub(&box->boxes->running, 1);
     free(box->scratch);
+    free(box->pin);
     buf_done(&box->held[OUTPUT_STDOUT]);
     buf_done(&box->held[OUTPUT_STDERR]);
     free(box);
@@ -85,14 +87,34 @@ static void make_environment(const struct strv *env, struct strv *ret_environmen
 }
 
 /* The file appears in the box under /run/kernd, which is this directory, read-only there. */
-static int write_code(struct box *box, const struct box_program *program, struct err *err)
+int box_put_code(struct box *box, const char *name, const char *code, size_t size, struct err *err)
 {
-    CLEANUP_FD int fd = openat(box->dir, program->code_name,
-                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+    CLEANUP_FD int fd =
+        openat(box->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 
-    if (fd < 0 || fd_write_full(fd, program->code, program->code_size) < 0) {
+    if (fd < 0 || fd_write_full(fd, code, size) < 0) {
         return err_set(err, ERR_IO, errno, "can't write the code for the box: %s",
                        err_errno_text(errno));
+    }
+    return 0;
+}
+
+/* Beside the code: seen by this box alone, in memory (the runtime directory is a tmpfs), gone with it. */
+int box_put_secret(struct box *box, const char *name, const void *data, size_t size,
+                   struct err *err)
+{
+    CLEANUP_FD int dir = -1;
+    CLEANUP_FD int fd = -1;
+
+    if (mkdirat(box->dir, ENGINE_SECRETS, 0700) < 0 && errno != EEXIST) {
+        return err_set(err, ERR_IO, errno, "can't keep a secret: %s", err_errno_text(errno));
+    }
+    dir = openat(box->dir, ENGINE_SECRETS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir >= 0) {
+        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+    }
+    if (fd < 0 || fd_write_full(fd, data, size) < 0) {
+        return err_set(err, ERR_IO, errno, "can't keep a secret: %s", err_errno_text(errno));
     }
     return 0;
 }
@@ -106,12 +128,16 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
         .environment = &environment,
         .tasks = box->boxes->tasks_limited ? box->limits.pids : 0,
         .file_bytes = box->limits.disk_bytes,
+        .pin = box->pin,
+        .pin_device = box->pin_device,
+        .pin_inode = box->pin_inode,
     };
 
     if (box->begun || program->argv->count == 0) {
         return err_set(err, ERR_INTERNAL, 0, "a box runs exactly one program");
     }
-    if (program->code != NULL && write_code(box, program, err) < 0) {
+    if (program->code != NULL &&
+        box_put_code(box, program->code_name, program->code, program->code_size, err) < 0) {
         return -1;
     }
     make_environment(program->env, &environment);

@@ -35,6 +35,13 @@ struct box_mount {
     const char *source; /* host path, already validated and resolved */
     const char *target; /* absolute path in the box */
     bool writable;
+    /*
+     * Pinned: what is mounted must be this directory (stat(2)), or the program does not start
+     * (ESTALE). For a source that another box may replace by a link. At most one in a spec.
+     */
+    bool pinned;
+    uint64_t device;
+    uint64_t inode;
 };
 
 struct box_limits {
@@ -82,6 +89,7 @@ enum box_stop {
 struct box_io {
     const void *stdin_data; /* written to the program, then its stdin is closed; NULL: empty */
     size_t stdin_size;
+    bool keep_stdin; /* this round leaves stdin alone: a later one writes it */
     struct feed *feed; /* not NULL: what comes behind stdin_data, until the feed ends */
     struct sink *sink; /* live events, may be NULL */
     size_t max_output; /* per stream: bytes kept and emitted; the rest is read and dropped */
@@ -147,6 +155,26 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
  * deadline, cancel, or when the program ended first.
  */
 int box_driver(struct box *box, int64_t deadline, struct cancel *cancel, struct err *err);
+
+/*
+ * Makes the bytes the file /run/secrets/<name> of the box, mode 0400. Before its program begins, or
+ * at least before it looks. name: one component. 0 or -1 IO.
+ */
+int box_put_secret(struct box *box, const char *name, const void *data, size_t size,
+                   struct err *err);
+
+/*
+ * Makes the text the read-only file /run/kernd/<name> in the box. 0 or -1 IO. For a program that is
+ * to be begun, box_program does it.
+ */
+int box_put_code(struct box *box, const char *name, const char *code, size_t size, struct err *err);
+
+/*
+ * A spare gets the limits of its one call, none above those it was started with: a box that waits
+ * for its program, or whose driver connected and waits. Its time counts from now. 0 or -1 IO (then
+ * it is of no use).
+ */
+int box_rearm(struct box *box, const struct box_limits *limits, struct err *err);
 
 /*
  * Runs until one of enum box_stop; may be called again for the next round (kernels). Drains stdout

@@ -22,6 +22,9 @@ struct box {
     char id[ID_SIZE];
     int dir; /* the per-box directory */
     struct box_limits limits;
+    char *pin; /* target of a pinned mount, NULL: none */
+    uint64_t pin_device;
+    uint64_t pin_inode;
     struct spawn_child launcher;
     int init_listener;
     struct initlink link;

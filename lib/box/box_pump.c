@@ -45,7 +45,7 @@ static void feed(struct box *box, const struct box_io *io)
 {
     const char *data = io->stdin_data;
 
-    while (box->stdin_fd >= 0) {
+    while (box->stdin_fd >= 0 && !io->keep_stdin) {
         size_t left = data == NULL ? 0 : io->stdin_size - box->stdin_sent;
         ssize_t sent = left == 0 ? 0 : write(box->stdin_fd, data + box->stdin_sent, left);
 

@@ -233,6 +233,17 @@ static void abandon(struct box *box)
     box_release(box);
 }
 
+static void pin(struct box *box, const struct box_spec *spec)
+{
+    for (size_t i = 0; i < spec->mount_count; i++) {
+        if (spec->mounts[i].pinned) {
+            box->pin = alloc_text(spec->mounts[i].target);
+            box->pin_device = spec->mounts[i].device;
+            box->pin_inode = spec->mounts[i].inode;
+        }
+    }
+}
+
 static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
 {
     struct box *box = alloc_zero(1, sizeof(*box));
@@ -251,6 +262,7 @@ static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
     box->held[OUTPUT_STDOUT].max = BOX_HELD_MAX;
     box->held[OUTPUT_STDERR].max = BOX_HELD_MAX;
     (void)id_make("box", box->id);
+    pin(box, spec);
     watchdog_init(&box->watchdog);
     (void)atomic_fetch_add(&boxes->running, 1);
     return box;

@@ -18,6 +18,9 @@
 #include "lib/base/strv.h"
 #include "lib/box/box.h"
 
+/* A directory in box_dir that need not be there; /run/secrets leads to it. */
+#define ENGINE_SECRETS "secrets"
+
 /* What the launcher finds at these descriptors, when the engine takes them (see engine.seccomp). */
 #define ENGINE_FIRST_SECCOMP_FD 3
 

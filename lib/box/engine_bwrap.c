@@ -72,7 +72,8 @@ static void add_private(const struct engine_plan *plan, struct strv *argv)
 
 static void add_kernd(const struct engine_plan *plan, struct strv *argv)
 {
-    strv_add_all(argv, "--ro-bind", plan->box_dir, "/run/kernd", NULL);
+    strv_add_all(argv, "--ro-bind", plan->box_dir, "/run/kernd", "--symlink",
+                 "kernd/" ENGINE_SECRETS, "/run/secrets", NULL);
     if (text_starts_with(plan->library_dir, "/usr/")) {
         /* There already: a link is cheaper than a mount. */
         strv_add_all(argv, "--symlink", plan->library_dir, "/run/kernd-lib", NULL);

@@ -18,6 +18,7 @@
 struct init_program {
     struct init_wire_start limits;
     const char *cwd;
+    const char *pin;
     char **argv; /* NULL-terminated */
     char **environment;
 };

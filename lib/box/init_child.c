@@ -115,12 +115,27 @@ static void fail(int report, int reason, int exit_code)
     _exit(exit_code);
 }
 
+/* Between kernd's look and the launcher's mount another box may have put a link in its place. */
+static bool is_pinned(const struct init_program *program)
+{
+    struct stat status;
+
+    return program->pin[0] == '\0' ||
+           (stat(program->pin, &status) == 0 &&
+            (uint64_t)status.st_dev == program->limits.pin_device &&
+            (uint64_t)status.st_ino == program->limits.pin_inode);
+}
+
 static void run_program(const struct init_program *program, int report) __attribute__((noreturn));
 static void run_program(const struct init_program *program, int report)
 {
     int reason = 0;
 
     set_limits(&program->limits);
+    if (!is_pinned(program)) {
+        tell("cannot start with", program->pin, ESTALE);
+        fail(report, ESTALE, EXIT_NOT_STARTED);
+    }
     if (chdir(program->cwd) < 0) {
         reason = errno;
         tell("cannot start in", program->cwd, reason);

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define INIT_WIRE_VERSION UINT32_C(1)
+#define INIT_WIRE_VERSION UINT32_C(2)
 #define INIT_WIRE_START_MAX ((size_t)4 * 1024 * 1024)
 #define INIT_WIRE_STRINGS_MAX UINT32_C(65536)
 /* A path in the box; kernd's per-box directory is there, read-only. */
@@ -45,13 +45,15 @@ struct init_wire_hello {
     uint32_t zero;
 };
 
-/* Followed by the working directory, argv and environment, each string with its NUL byte. */
+/* Followed by the working directory, the pin, argv and environment, each string with its NUL byte. */
 struct init_wire_start {
     uint32_t argument_count;
     uint32_t environment_count;
     uint32_t tasks;      /* RLIMIT_NPROC of the program and its children, 0: as it is */
     uint32_t files;      /* RLIMIT_NOFILE, soft */
     uint64_t file_bytes; /* RLIMIT_FSIZE, 0: as it is */
+    uint64_t pin_device; /* what stat(2) must say of the pin, unless that is "" */
+    uint64_t pin_inode;
 };
 
 struct init_wire_started {
@@ -78,6 +80,7 @@ struct init_wire_exited {
 /* The parts of a START message; the strings point into it. */
 struct init_wire_strings {
     const char *cwd;
+    const char *pin;
     const char *argv;        /* argument_count strings, one behind the other */
     const char *environment; /* environment_count strings */
 };
@@ -112,6 +115,8 @@ static inline bool init_wire_parse_start(const void *body, size_t size,
         return false;
     }
     strings.cwd = at;
+    at = init_wire_skip(at, end);
+    strings.pin = at;
     at = init_wire_skip(at, end);
     strings.argv = at;
     for (uint32_t i = 0; i < start.argument_count; i++) {

@@ -37,6 +37,9 @@ struct initlink {
 };
 
 struct initlink_program {
+    const char *pin; /* a directory of the box that must be this one, NULL: none */
+    uint64_t pin_device;
+    uint64_t pin_inode;
     const char *cwd;
     const struct strv *argv;
     const struct strv *environment;

@@ -24,20 +24,30 @@
 #define MIB (UINT64_C(1) << 20)
 
 /* Did a setup of this session install something? A link there is the box's own play. */
-static bool has_deps(const struct boxing *boxing)
+static bool has_deps(const struct boxing *boxing, struct stat *ret_status)
 {
-    struct stat status;
-
     return boxing->root >= 0 &&
-           fstatat(boxing->root, SESSION_DEPS, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISDIR(status.st_mode);
+           fstatat(boxing->root, SESSION_DEPS, ret_status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(ret_status->st_mode);
 }
 
-static bool locks_deps(const struct boxing *boxing)
+/*
+ * The launcher follows links in the source, so the mount is pinned: another box of the session may
+ * put a link to some place of the host there at any time.
+ */
+static void lock_deps(const struct boxing *boxing, const char *deps, struct box_mount *mounts,
+                      size_t *count)
 {
     const struct run_request *request = boxing->request;
+    struct stat status;
 
-    return request->kind != RUN_SETUP && request->deps_readonly && has_deps(boxing);
+    if (request->kind != RUN_SETUP && request->deps_readonly && has_deps(boxing, &status)) {
+        mounts[(*count)++] = (struct box_mount){ .source = deps,
+                                                 .target = SETUP_DEPS,
+                                                 .pinned = true,
+                                                 .device = status.st_dev,
+                                                 .inode = status.st_ino };
+    }
 }
 
 static void fill_mounts(const struct run_request *request, struct box_mount *mounts)
@@ -69,9 +79,7 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
     };
 
     fill_mounts(request, mounts);
-    if (locks_deps(boxing)) {
-        mounts[spec.mount_count++] = (struct box_mount){ .source = deps, .target = SETUP_DEPS };
-    }
+    lock_deps(boxing, deps, mounts, &spec.mount_count);
     if (box_start(boxing->sandbox->boxes, &spec, ret_box, err) == 0) {
         return 0;
     }
@@ -84,5 +92,21 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
 
 void boxing_env(const struct boxing *boxing, struct strv *env)
 {
-    guest_env_make(boxing->request, has_deps(boxing), env);
+    struct stat status;
+
+    guest_env_make(boxing->request, has_deps(boxing, &status), env);
+}
+
+int boxing_secrets(const struct boxing *boxing, struct box *box, struct err *err)
+{
+    const struct run_request *request = boxing->request;
+
+    for (size_t i = 0; i < request->secret_count; i++) {
+        const struct run_file *secret = &request->secrets[i];
+
+        if (box_put_secret(box, secret->path, secret->data, secret->size, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }

@@ -31,4 +31,7 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
 /* Appends the variables of the request's program, see guest_env.h. */
 void boxing_env(const struct boxing *boxing, struct strv *env);
 
+/* Gives the request's secrets to its box, before the program begins. 0 or -1 IO. */
+int boxing_secrets(const struct boxing *boxing, struct box *box, struct err *err);
+
 #endif

@@ -24,6 +24,7 @@
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_make.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/spares.h"
 #include "lib/sandbox/verdict.h"
 #include "lib/sandbox/warm.h"
 #include "lib/sandbox/warm_cell.h"
@@ -42,7 +43,7 @@ struct call {
     struct cell_results cells;
     struct cell_booted *booted; /* the driver of a spare */
     struct strv change;         /* what its environment still lacks */
-    int64_t taken_ns; /* a run thread took it */
+    int64_t taken_ns;           /* a run thread took it */
 };
 
 static struct boxing boxing_of(struct call *call)
@@ -82,34 +83,77 @@ static void prepare_io(struct call *call)
     };
 }
 
-static int run_program(struct call *call, enum box_stop *ret_stop, struct err *err)
+static void drop_box(struct call *call)
+{
+    struct box_outcome outcome;
+
+    if (call->box != NULL) {
+        box_end(call->box, NULL, &outcome);
+        call->box = NULL;
+    }
+}
+
+static int run_command(struct call *call, const struct strv *env, enum box_stop *ret_stop,
+                       struct err *err)
+{
+    struct box_program program = { .argv = &call->request->command,
+                                   .env = env,
+                                   .cwd = call->request->cwd };
+
+    if (box_begin(call->box, &program, err) < 0) {
+        return -1;
+    }
+    *ret_stop = box_pump(call->box, &call->io);
+    return 0;
+}
+
+/* A spare whose driver died meanwhile: the caller gets a box of his own and need not know. */
+static int replace_spare(struct call *call, struct err *err)
+{
+    const struct boxing boxing = boxing_of(call);
+
+    cell_unboot(CLEANUP_TAKE(call->booted));
+    drop_box(call);
+    call->result->usage.source = "cold";
+    return boxing_start(&boxing, &call->box, err) < 0
+               ? -1
+               : boxing_secrets(&boxing, call->box, err);
+}
+
+static int run_code(struct call *call, const struct strv *env, enum box_stop *ret_stop,
+                    struct err *err)
 {
     const struct run_request *request = call->request;
+    struct cell_code code = { .language = (enum cell_language)request->language,
+                              .code = request->code,
+                              .code_size = request->code_size,
+                              .results = &call->cells,
+                              .env = &call->change,
+                              .live = request->live_output };
+
+    if (call->booted != NULL) {
+        if (cell_run_booted(call->booted, &code, &call->io, ret_stop, NULL) == 0) {
+            return 0;
+        }
+        if (replace_spare(call, err) < 0) {
+            return -1;
+        }
+        prepare_io(call);
+    }
+    code.env = env;
+    code.cwd = request->cwd;
+    return cell_run_once(call->box, &code, &call->io, ret_stop, err);
+}
+
+static int run_program(struct call *call, enum box_stop *ret_stop, struct err *err)
+{
     const struct boxing boxing = boxing_of(call);
     CLEANUP_STRV struct strv env = { 0 };
 
     boxing_env(&boxing, &env);
     prepare_io(call);
-    if (request->kind != RUN_CODE) {
-        struct box_program program = { .argv = &request->command,
-                                       .env = &env,
-                                       .cwd = request->cwd };
-
-        if (box_begin(call->box, &program, err) < 0) {
-            return -1;
-        }
-        *ret_stop = box_pump(call->box, &call->io);
-        return 0;
-    }
-    return cell_run_once(call->box,
-                         &(struct cell_code){ .language = (enum cell_language)request->language,
-                                              .code = request->code,
-                                              .code_size = request->code_size,
-                                              .results = &call->cells,
-                                              .env = &env,
-                                              .cwd = request->cwd,
-                                              .live = request->live_output },
-                         &call->io, ret_stop, err);
+    return call->request->kind == RUN_CODE ? run_code(call, &env, ret_stop, err)
+                                           : run_command(call, &env, ret_stop, err);
 }
 
 static void take_usage(struct call *call, const struct box_outcome *outcome)
@@ -159,16 +203,6 @@ static void finish_box(struct call *call, enum box_stop stop)
                   call->result);
     take_usage(call, &outcome);
     take_results(call);
-}
-
-static void drop_box(struct call *call)
-{
-    struct box_outcome outcome;
-
-    if (call->box != NULL) {
-        box_end(call->box, NULL, &outcome);
-        call->box = NULL;
-    }
 }
 
 /* A call that was cancelled before its program began has no exit code, only the fault. */
@@ -223,6 +257,10 @@ static int run_in_place(struct call *call, struct err *err)
         return -1;
     }
     if (call->box == NULL && boxing_start(&boxing, &call->box, err) < 0) {
+        return -1;
+    }
+    if (boxing_secrets(&boxing, call->box, err) < 0) {
+        drop_box(call);
         return -1;
     }
     execution_set_box(call->execution, call->box);
@@ -305,6 +343,8 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
     records_put(sandbox, execution, EXECUTION_DONE);
     cell_results_done(&call.cells);
+    cell_unboot(call.booted);
+    strv_done(&call.change);
     place_close(&call.place);
     execution_leave_session(execution);
 }

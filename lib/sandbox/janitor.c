@@ -19,6 +19,7 @@
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/spares.h"
 #include "lib/sandbox/warm.h"
 #include "lib/work/workspace.h"
 
@@ -35,6 +36,7 @@ struct janitor {
     pthread_cond_t changed;
     bool woken;
     bool ending;
+    bool ended;
     struct cancel cancel;
 };
 
@@ -60,6 +62,7 @@ static void purge(struct janitor *janitor)
 static void sweep_round(struct janitor *janitor, unsigned number)
 {
     tick_kernels(janitor->sandbox);
+    spares_age(janitor->sandbox->spares, clock_mono_ns());
     session_remove_expired(janitor->sandbox, &janitor->cancel);
     purge(janitor);
     if (number % RECORDS_EVERY == 0) {
@@ -94,6 +97,10 @@ static void *run(void *context)
         sweep_round(janitor, number);
     }
     purge(janitor);
+    (void)pthread_mutex_lock(&janitor->lock);
+    janitor->ended = true;
+    (void)pthread_cond_signal(&janitor->changed);
+    (void)pthread_mutex_unlock(&janitor->lock);
     return NULL;
 }
 
@@ -132,8 +139,15 @@ static bool ends_by(struct janitor *janitor, int64_t deadline)
 {
     struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
                               .tv_nsec = deadline % CLOCK_NS_PER_S };
+    bool ended;
 
-    return pthread_clockjoin_np(janitor->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
+    (void)pthread_mutex_lock(&janitor->lock);
+    while (!janitor->ended && !clock_passed(deadline)) {
+        (void)pthread_cond_clockwait(&janitor->changed, &janitor->lock, CLOCK_MONOTONIC, &until);
+    }
+    ended = janitor->ended;
+    (void)pthread_mutex_unlock(&janitor->lock);
+    return ended;
 }
 
 void janitor_free(struct janitor *janitor)
@@ -147,8 +161,8 @@ void janitor_free(struct janitor *janitor)
     (void)pthread_mutex_unlock(&janitor->lock);
     if (!ends_by(janitor, clock_deadline_after_s(LAST_ROUND_S))) {
         cancel_fire(&janitor->cancel, CANCEL_SHUTDOWN);
-        (void)pthread_join(janitor->thread, NULL);
     }
+    (void)pthread_join(janitor->thread, NULL);
     cancel_done(&janitor->cancel);
     (void)pthread_cond_destroy(&janitor->changed);
     (void)pthread_mutex_destroy(&janitor->lock);

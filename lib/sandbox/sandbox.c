@@ -29,6 +29,7 @@
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/spares.h"
 #include "lib/sandbox/vetting.h"
 #include "lib/store/rows_kernel.h"
 #include "lib/work/workspace.h"
@@ -91,12 +92,11 @@ static void make_host_rules(struct sandbox *sandbox, const struct sandbox_config
     }
     sandbox->own_resolved[0] = hostdir_resolve(config->state_dir);
     sandbox->own_resolved[1] = hostdir_resolve(config->runtime_dir);
-    sandbox->host_rules = (struct hostdir_rules){ .home = sandbox->home,
-                                                  .own = (const char *const *)sandbox->own_resolved,
-                                                  .roots = config->workspace_roots == NULL
-                                                               ? NULL
-                                                               : (const char *const *)
-                                                                     sandbox->roots.items };
+    sandbox->host_rules = (struct hostdir_rules){
+        .home = sandbox->home,
+        .own = (const char *const *)sandbox->own_resolved,
+        .roots = config->workspace_roots == NULL ? NULL : (const char *const *)sandbox->roots.items
+    };
 }
 
 /* The state directory: its lock and database first, then what lies around the rows. */
@@ -155,6 +155,7 @@ int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandb
         (sandbox->pool = pool_new("run", threads, queue_max, err)) == NULL ||
         (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
         (sandbox->alarm = alarm_new(err)) == NULL ||
+        (sandbox->spares = spares_new(sandbox, err)) == NULL ||
         (sandbox->janitor = janitor_new(sandbox, err)) == NULL) {
         sandbox_close(sandbox);
         return -1;
@@ -170,6 +171,7 @@ void sandbox_close(struct sandbox *sandbox)
     }
     janitor_free(sandbox->janitor);
     alarm_free(sandbox->alarm);
+    spares_free(sandbox->spares);
     pool_free(sandbox->background);
     pool_free(sandbox->pool);
     boxes_close(sandbox->boxes);
@@ -250,7 +252,9 @@ void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
 {
     struct pool_stats pool;
     struct store_stats store;
+    struct spares_stats spares;
 
+    spares_stats(sandbox->spares, &spares);
     pool_stats(sandbox->pool, &pool);
     store_stats(sandbox->store, &store);
     *ret_stats = (struct sandbox_stats){
@@ -259,6 +263,9 @@ void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
         .queued = pool.queued,
         .queue_max = pool.queue_max,
         .boxes = boxes_running(sandbox->boxes),
+        .spares = spares.waiting,
+        .spare_hits = spares.hits,
+        .spare_misses = spares.misses,
         .records_queued = store.queued,
         .records_dropped = store.dropped,
         .executions_total = atomic_load(&sandbox->executions_total),

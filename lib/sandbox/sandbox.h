@@ -49,6 +49,9 @@ struct sandbox_stats {
     size_t queued;
     size_t queue_max;
     size_t boxes;
+    size_t spares; /* boxes started ahead and waiting */
+    uint64_t spare_hits;
+    uint64_t spare_misses;
     size_t records_queued;    /* writes to the store under way */
     uint64_t records_dropped; /* given up because the disk stayed full */
     uint64_t executions_total;

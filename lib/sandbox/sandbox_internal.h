@@ -39,6 +39,7 @@ struct sandbox {
     struct strv roots;     /* the same */
     char *own_resolved[3]; /* the same */
     struct janitor *janitor;
+    struct spares *spares;
     struct live live;
     struct kernels_table kernels;
     struct limits maxima;

@@ -20,6 +20,7 @@
 #include "lib/sandbox/janitor.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_table.h"
+#include "lib/sandbox/spares.h"
 #include "lib/store/rows_session.h"
 #include "lib/work/workspace.h"
 
@@ -73,6 +74,7 @@ static int remove_closed(struct sandbox *sandbox, const char *id, bool tombstone
     int result;
 
     live_cancel_session(&sandbox->live, id);
+    spares_drop_session(sandbox->spares, id);
     kernels_table_close(&sandbox->kernels, id, clock_deadline_after_s(WAIT_S));
     if (!session_table_wait(&sandbox->sessions, id, clock_deadline_after_s(WAIT_S))) {
         session_table_reopen(&sandbox->sessions, id);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: gives a box whose program is up and waits for its work (a spare) the limits of its one call.
+ * Owns: nothing beyond the box.
+ * Threads: the box's.
+ * May include: base, box.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "lib/base/clock.h"
+#include "lib/box/box_internal.h"
+
+/* The program as the host sees it: whoever made the driver's connection (unix(7), SO_PEERCRED). */
+static pid_t program_pid(const struct box *box)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+
+    return getsockopt(box->driver, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ? -1 : peer.pid;
+}
+
+static int lower(pid_t pid, enum __rlimit_resource resource, rlim_t value)
+{
+    const struct rlimit limit = { .rlim_cur = value, .rlim_max = value };
+
+    return prlimit(pid, resource, &limit, NULL);
+}
+
+int box_rearm(struct box *box, const struct box_limits *limits, struct err *err)
+{
+    pid_t pid;
+
+    if (!box->begun) {
+        box->limits = *limits;
+        return 0;
+    }
+    pid = program_pid(box);
+    if (pid <= 0) {
+        return err_set(err, ERR_IO, errno, "the spare's program can't be found");
+    }
+    /* kernd-init is one of the counted, as in init_child.c. */
+    if ((box->boxes->tasks_limited && limits->pids > 0 &&
+         lower(pid, RLIMIT_NPROC, (rlim_t)limits->pids + 1) < 0) ||
+        (limits->disk_bytes > 0 && lower(pid, RLIMIT_FSIZE, limits->disk_bytes) < 0)) {
+        return err_set(err, ERR_IO, errno, "the spare's limits can't be set: %s",
+                       err_errno_text(errno));
+    }
+    box->limits = *limits;
+    box->told_started = false;
+    box->begun_ns = clock_mono_ns();
+    box->link.report.started.at_ns = box->begun_ns;
+    watchdog_done(&box->watchdog);
+    watchdog_init(&box->watchdog);
+    watchdog_start(&box->watchdog, box->link.pid, limits->memory_bytes);
+    return 0;
+}

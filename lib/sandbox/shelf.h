@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shelf: spares of one shape. For lib/sandbox/spares.c, under its lock.
+ */
+#ifndef KERND_SANDBOX_SHELF_H
+#define KERND_SANDBOX_SHELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/pool.h"
+#include "lib/sandbox/run.h"
+#include "lib/sandbox/session.h"
+
+struct boxing;
+struct spare;
+struct spares;
+
+struct shelf {
+    struct spares *spares;
+    size_t references;                /* the list's and that of each boot under way */
+    char session_id[SESSION_ID_SIZE]; /* "": calls without a session */
+    char *workspace;                  /* of the session: host path */
+    bool driver;                      /* its spares have a python driver up */
+    struct run_request *like;         /* the shape */
+    struct spare *first;
+    size_t count;
+    size_t booting;
+    size_t target;
+    size_t failures; /* boots in a row that failed */
+    int64_t used_ns;
+    bool closed; /* what boots now is not wanted any more */
+    struct shelf *next;
+};
+
+/* Can calls like this one have spares at all? Pure. */
+bool shelf_fits_any(const struct boxing *boxing);
+
+/* Is this the shelf of this call? Pure. */
+bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing);
+
+/* A shelf for calls like this one, with one reference. */
+struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing);
+void shelf_free(struct shelf *shelf);
+
+#endif

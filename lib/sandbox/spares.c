@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spares: taking, filling and emptying the shelves.
+ * Owns: the shelves, their spares, and the lane that boots them.
+ * Threads: any; boxes are started and ended outside the lock.
+ * May include: all of lib.
+ */
+#include "lib/sandbox/spares.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/container.h"
+#include "lib/base/fd.h"
+#include "lib/base/id.h"
+#include "lib/base/text.h"
+#include "lib/box/box.h"
+#include "lib/cell/cell.h"
+#include "lib/sandbox/guest_env.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/shelf.h"
+
+#define LANE_THREADS 2
+#define LANE_QUEUE 64
+#define BOOT_S 20
+/* In all: each is an interpreter of some ten megabytes. */
+#define SPARES_MAX 64
+#define SHELVES_MAX 256
+#define FAILURES_MAX 3
+#define IDLE_NS (60 * CLOCK_NS_PER_S)
+#define MIB (UINT64_C(1) << 20)
+
+struct spares {
+    struct sandbox *sandbox;
+    struct pool *lane;
+    struct cancel cancel;
+    pthread_mutex_t lock;
+    struct shelf *shelves;
+    size_t shelf_count;
+    size_t waiting;
+    size_t booting;
+    uint64_t hits;
+    uint64_t misses;
+    bool closed;
+};
+
+/* One boot on its way. */
+struct boot {
+    struct pool_job job;
+    struct shelf *shelf;
+};
+
+struct spares *spares_new(struct sandbox *sandbox, struct err *err)
+{
+    struct spares *spares = alloc_zero(1, sizeof(*spares));
+
+    if (cancel_init(&spares->cancel, err) < 0) {
+        free(spares);
+        return NULL;
+    }
+    spares->sandbox = sandbox;
+    spares->lane = pool_new("spare", LANE_THREADS, LANE_QUEUE, err);
+    if (spares->lane == NULL) {
+        cancel_done(&spares->cancel);
+        free(spares);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&spares->lock, NULL);
+    return spares;
+}
+
+void spares_discard(struct spare *spare)
+{
+    struct box_outcome outcome;
+
+    if (spare == NULL) {
+        return;
+    }
+    cell_unboot(spare->booted);
+    if (spare->box != NULL) {
+        box_end(spare->box, NULL, &outcome);
+    }
+    if (spare->place.path != NULL) {
+        place_close(&spare->place);
+    }
+    strv_done(&spare->env);
+    strv_done(&spare->change);
+    free(spare);
+}
+
+static void discard_all(struct spare *spare)
+{
+    while (spare != NULL) {
+        struct spare *next = spare->next;
+
+        spares_discard(spare);
+        spare = next;
+    }
+}
+
+/* Locked: empties a shelf; the spares are the caller's to discard outside the lock. */
+static struct spare *empty(struct spares *spares, struct shelf *shelf)
+{
+    struct spare *first = CLEANUP_TAKE(shelf->first);
+
+    spares->waiting -= shelf->count;
+    shelf->count = 0;
+    return first;
+}
+
+/* Locked. */
+static void release(struct shelf *shelf)
+{
+    shelf->references--;
+    if (shelf->references == 0) {
+        shelf_free(shelf);
+    }
+}
+
+/* Locked: takes shelves that `match` says out of the list; returns all their spares in one chain.
+ */
+static struct spare *take_shelves(struct spares *spares,
+                                  bool (*match)(const struct shelf *shelf, const void *what),
+                                  const void *what)
+{
+    struct spare *all = NULL;
+    struct shelf **at = &spares->shelves;
+
+    while (*at != NULL) {
+        struct shelf *shelf = *at;
+        struct spare *spare;
+
+        if (!match(shelf, what)) {
+            at = &shelf->next;
+            continue;
+        }
+        *at = shelf->next;
+        spares->shelf_count--;
+        shelf->closed = true;
+        spare = empty(spares, shelf);
+        while (spare != NULL) {
+            struct spare *next = spare->next;
+
+            spare->next = all;
+            all = spare;
+            spare = next;
+        }
+        release(shelf);
+    }
+    return all;
+}
+
+/* ---- booting, on the lane ---- */
+
+static int open_place(struct spares *spares, const struct shelf *shelf, struct spare *spare,
+                      struct err *err)
+{
+    char name[ID_SIZE];
+
+    if (shelf->session_id[0] != '\0') {
+        return 0;
+    }
+    return place_open_fresh(spares->sandbox, id_make("call-spare", name), &spare->place, err);
+}
+
+static int boot_driver(struct spares *spares, const struct shelf *shelf, struct spare *spare,
+                       const struct boxing *boxing)
+{
+    struct cell_boot boot = { .language = (enum cell_language)shelf->like->language,
+                              .env = &spare->env,
+                              .deadline = clock_deadline_after_s(BOOT_S),
+                              .cancel = &spares->cancel };
+
+    boxing_env(boxing, &spare->env);
+    return shelf->driver ? cell_boot(spare->box, &boot, &spare->booted, NULL) : 0;
+}
+
+static struct spare *boot_one(struct spares *spares, const struct shelf *shelf)
+{
+    struct spare *spare = alloc_zero(1, sizeof(*spare));
+    CLEANUP_FD int root = -1;
+    struct boxing boxing = { .sandbox = spares->sandbox,
+                             .request = shelf->like,
+                             .workspace = shelf->workspace,
+                             .root = -1,
+                             .cancel = &spares->cancel,
+                             .driver = shelf->driver };
+
+    if (open_place(spares, shelf, spare, NULL) < 0) {
+        spares_discard(spare);
+        return NULL;
+    }
+    if (boxing.workspace == NULL) {
+        boxing.workspace = spare->place.path;
+    } else {
+        root = open(boxing.workspace, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        boxing.root = root;
+    }
+    if (boxing_start(&boxing, &spare->box, NULL) < 0 ||
+        boot_driver(spares, shelf, spare, &boxing) < 0) {
+        spares_discard(spare);
+        return NULL;
+    }
+    spare->born_ns = clock_mono_ns();
+    return spare;
+}
+
+static void boot_run(struct pool_job *job)
+{
+    struct boot *boot = CONTAINER_OF(job, struct boot, job);
+    struct shelf *shelf = boot->shelf;
+    struct spares *spares = shelf->spares;
+    struct spare *spare = boot_one(spares, shelf);
+
+    (void)pthread_mutex_lock(&spares->lock);
+    shelf->booting--;
+    spares->booting--;
+    shelf->failures = spare == NULL ? shelf->failures + 1 : 0;
+    if (spare != NULL && !shelf->closed && !spares->closed) {
+        spare->next = shelf->first;
+        shelf->first = CLEANUP_TAKE(spare);
+        shelf->count++;
+        spares->waiting++;
+    }
+    release(shelf);
+    (void)pthread_mutex_unlock(&spares->lock);
+    spares_discard(spare);
+    free(boot);
+}
+
+static void boot_drop(struct pool_job *job)
+{
+    struct boot *boot = CONTAINER_OF(job, struct boot, job);
+    struct spares *spares = boot->shelf->spares;
+
+    (void)pthread_mutex_lock(&spares->lock);
+    boot->shelf->booting--;
+    spares->booting--;
+    release(boot->shelf);
+    (void)pthread_mutex_unlock(&spares->lock);
+    free(boot);
+}
+
+/* Real work goes first: nothing is booted ahead while calls wait for a thread. Locked. */
+static bool may_boot(struct spares *spares, const struct shelf *shelf)
+{
+    struct pool_stats stats;
+
+    if (spares->closed || shelf->failures >= FAILURES_MAX ||
+        shelf->count + shelf->booting >= shelf->target ||
+        spares->waiting + spares->booting >= SPARES_MAX) {
+        return false;
+    }
+    pool_stats(spares->sandbox->pool, &stats);
+    return stats.queued == 0;
+}
+
+static void refill(struct spares *spares, struct shelf *shelf)
+{
+    while (may_boot(spares, shelf)) {
+        struct boot *boot = alloc_zero(1, sizeof(*boot));
+
+        boot->shelf = shelf;
+        boot->job.run = boot_run;
+        boot->job.drop = boot_drop;
+        if (pool_submit(spares->lane, &boot->job, NULL) < 0) {
+            free(boot);
+            return;
+        }
+        shelf->references++;
+        shelf->booting++;
+        spares->booting++;
+    }
+}
+
+/* ---- taking ---- */
+
+/* Locked. The shelf of this call, made if there is room for one more. */
+static struct shelf *find_shelf(struct spares *spares, const struct boxing *boxing)
+{
+    struct shelf *shelf = spares->shelves;
+
+    while (shelf != NULL && !shelf_fits(shelf, boxing)) {
+        shelf = shelf->next;
+    }
+    if (shelf == NULL && spares->shelf_count < SHELVES_MAX && !spares->closed) {
+        shelf = shelf_new(spares, boxing);
+        shelf->next = spares->shelves;
+        spares->shelves = shelf;
+        spares->shelf_count++;
+    }
+    return shelf;
+}
+
+/*
+ * Locked. The newest one: its pages are the warmest. An interpreter that would have to start with
+ * another environment is of no use for this call; all on a shelf were booted with the same.
+ */
+static struct spare *pop(struct spares *spares, struct shelf *shelf, const struct strv *env)
+{
+    struct spare *spare = shelf->first;
+
+    if (spare != NULL && shelf->driver && !guest_env_change(&spare->env, env, &spare->change)) {
+        strv_done(&spare->change);
+        return NULL;
+    }
+    if (spare != NULL) {
+        shelf->first = spare->next;
+        spare->next = NULL;
+        shelf->count--;
+        spares->waiting--;
+    }
+    return spare;
+}
+
+static bool arm(struct spare *spare, const struct run_request *request)
+{
+    const struct box_limits limits = { .memory_bytes = request->limits.memory_mb * MIB,
+                                       .pids = (uint32_t)request->limits.pids,
+                                       .cpus = request->limits.cpus,
+                                       .disk_bytes = request->limits.disk_mb * MIB };
+
+    return box_lives(spare->box) && box_rearm(spare->box, &limits, NULL) == 0;
+}
+
+struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
+{
+    CLEANUP_STRV struct strv env = { 0 };
+    struct spare *spare;
+    bool usable = false;
+
+    if (!shelf_fits_any(boxing)) {
+        return NULL;
+    }
+    boxing_env(boxing, &env);
+    do {
+        struct shelf *shelf;
+
+        (void)pthread_mutex_lock(&spares->lock);
+        shelf = find_shelf(spares, boxing);
+        spare = shelf == NULL ? NULL : pop(spares, shelf, &env);
+        if (shelf != NULL) {
+            shelf->used_ns = clock_mono_ns();
+            refill(spares, shelf);
+        }
+        (void)pthread_mutex_unlock(&spares->lock);
+        usable = spare != NULL && arm(spare, boxing->request);
+        if (spare != NULL && !usable) {
+            spares_discard(spare);
+        }
+    } while (spare != NULL && !usable);
+    (void)pthread_mutex_lock(&spares->lock);
+    spares->hits += spare != NULL ? 1 : 0;
+    spares->misses += spare == NULL ? 1 : 0;
+    (void)pthread_mutex_unlock(&spares->lock);
+    return spare;
+}
+
+/* ---- emptying ---- */
+
+static bool is_of_session(const struct shelf *shelf, const void *what)
+{
+    return text_equal(shelf->session_id, what);
+}
+
+void spares_drop_session(struct spares *spares, const char *session_id)
+{
+    struct spare *all;
+
+    (void)pthread_mutex_lock(&spares->lock);
+    all = take_shelves(spares, is_of_session, session_id);
+    (void)pthread_mutex_unlock(&spares->lock);
+    discard_all(all);
+}
+
+static bool is_unused(const struct shelf *shelf, const void *what)
+{
+    return shelf->used_ns + IDLE_NS < *(const int64_t *)what;
+}
+
+void spares_age(struct spares *spares, int64_t now_ns)
+{
+    struct spare *all;
+
+    (void)pthread_mutex_lock(&spares->lock);
+    all = take_shelves(spares, is_unused, &now_ns);
+    for (struct shelf *shelf = spares->shelves; shelf != NULL; shelf = shelf->next) {
+        refill(spares, shelf);
+    }
+    (void)pthread_mutex_unlock(&spares->lock);
+    discard_all(all);
+}
+
+static bool is_any(const struct shelf *shelf, const void *what)
+{
+    (void)shelf;
+    (void)what;
+    return true;
+}
+
+void spares_free(struct spares *spares)
+{
+    struct spare *all;
+
+    if (spares == NULL) {
+        return;
+    }
+    cancel_fire(&spares->cancel, CANCEL_SHUTDOWN);
+    (void)pthread_mutex_lock(&spares->lock);
+    spares->closed = true;
+    all = take_shelves(spares, is_any, NULL);
+    (void)pthread_mutex_unlock(&spares->lock);
+    discard_all(all);
+    pool_free(spares->lane);
+    (void)pthread_mutex_destroy(&spares->lock);
+    cancel_done(&spares->cancel);
+    free(spares);
+}
+
+void spares_stats(struct spares *spares, struct spares_stats *ret_stats)
+{
+    (void)pthread_mutex_lock(&spares->lock);
+    *ret_stats = (struct spares_stats){ .waiting = spares->waiting,
+                                        .hits = spares->hits,
+                                        .misses = spares->misses };
+    (void)pthread_mutex_unlock(&spares->lock);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spares: boxes started ahead of the calls that will use them, each once. For lib/sandbox.
+ *
+ * Calls of one shape (session or none, language, network, caps) share a shelf. The first call of a
+ * shape starts its own box and makes the shelf; later ones take what stands there. A spare never
+ * ran anyone's code: it is a box that waits for its program, and for python one whose driver is up.
+ * Any thread; boxes are started by the spares' own lane, whose threads live as long as they do.
+ */
+#ifndef KERND_SANDBOX_SPARES_H
+#define KERND_SANDBOX_SPARES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/strv.h"
+#include "lib/sandbox/boxing.h"
+#include "lib/sandbox/place.h"
+
+struct cell_booted;
+struct sandbox;
+struct spares;
+
+struct spare {
+    struct box *box;
+    struct cell_booted *booted; /* NULL: the box waits for its program */
+    struct strv env;            /* what it was booted with */
+    struct strv change;         /* what is to be set for the call that took it */
+    struct place place;         /* a fresh workspace, for calls without a session */
+    int64_t born_ns;
+    struct spare *next;
+};
+
+struct spares *spares_new(struct sandbox *sandbox, struct err *err);
+
+/* Ends all spares and the lane. No call may be taking any more. NULL is fine. */
+void spares_free(struct spares *spares);
+
+/*
+ * A live spare for this call, with its limits set, the caller's from now (its parts are moved on
+ * and the rest freed by spare_free); NULL when there is none. Also makes and fills the shelf:
+ * cheap.
+ */
+struct spare *spares_take(struct spares *spares, const struct boxing *boxing);
+
+/* Frees what is left in it: ends the box if it still has one. */
+void spares_discard(struct spare *spare);
+
+/* Ends all spares of a session: its files go. */
+void spares_drop_session(struct spares *spares, const char *session_id);
+
+/* The janitor's look: shelves that were not used for a while are emptied. */
+void spares_age(struct spares *spares, int64_t now_ns);
+
+struct spares_stats {
+    size_t waiting;
+    uint64_t hits;
+    uint64_t misses;
+};
+void spares_stats(struct spares *spares, struct spares_stats *ret_stats);
+
+#endif
