@@ -88,7 +88,7 @@ static int check_texts(struct json_object *value, const char *pointer,
 
 /* ---- what the box is made of ---- */
 
-static const char *const engines[] = { "auto", "kern", BUBBLEWRAP, NULL };
+static const char *const engines[] = { "auto", "kern", "bubblewrap", NULL };
 
 static void choose_engine(void *target, size_t index)
 {

@@ -30,7 +30,7 @@ SCHEMAS = {
 ROUTE = re.compile(r'^\s*\{ "([A-Z]+)", "(/[^"]*)",', re.M)
 ROWS = re.compile(r"static const struct field (\w+)\[\] = \{(.*?)\n\};", re.S)
 ROW = re.compile(r'\{\s*\.name = "(\w+)",(.*?)\}', re.S)
-CHAIN = re.compile(r"static const struct field_table (\w+) = \{\s*(\w+),"
+CHAIN = re.compile(r"\bconst struct field_table (\w+) = \{\s*(\w+),"
                    r"\s*COUNT_OF\(\w+\),\s*(?:&(\w+)|NULL)\s*\};", re.S)
 CHOICES = re.compile(r"static const char \*const (\w+)\[\] = \{(.*?)NULL \};", re.S)
 RULE = f"{TABLE} and the field tables of api/ say the same as {SPECIFICATION}."
@@ -81,19 +81,29 @@ def field_of_row(text, choices):
                  choices[chosen.group(1)] if chosen else None)
 
 
-def tables_of_file(path):
-    """{name of a table: {name of a field: Field}}, shared rows included, and which ones are shared."""
-    text = sources.blank(sources.read(path), keep_strings=True)
-    choices = {name: re.findall(r'"([^"]*)"', body) for name, body in CHOICES.findall(text)}
-    rows = {name: {field: field_of_row(rest, choices) for field, rest in ROW.findall(body)}
-            for name, body in ROWS.findall(text)}
-    chains = {name: (array, more) for name, array, more in CHAIN.findall(text)}
+def read_tables(paths):
+    """
+    ({path: {name of a table: {name of a field: Field}}}, names of shared tables). A table's rows are
+    in its own file, the table that it continues with may be in another.
+    """
+    rows, chains = {}, {}
+    for path in paths:
+        text = sources.blank(sources.read(path), keep_strings=True)
+        choices = {name: re.findall(r'"([^"]*)"', body) for name, body in CHOICES.findall(text)}
+        for name, body in ROWS.findall(text):
+            rows[path, name] = {field: field_of_row(rest, choices)
+                                for field, rest in ROW.findall(body)}
+        for name, array, more in CHAIN.findall(text):
+            chains[name] = (path, array, more)
 
     def fields(name):
-        array, more = chains[name]
-        return {**rows[array], **(fields(more) if more else {})}
+        path, array, more = chains[name]
+        return {**rows[path, array], **(fields(more) if more else {})}
 
-    return {name: fields(name) for name in chains}, {more for _, more in chains.values() if more}
+    tables = {path: {} for path in paths}
+    for name, (path, _, _) in chains.items():
+        tables[path][name] = fields(name)
+    return tables, {more for _, _, more in chains.values() if more}
 
 
 def resolved(specification, schema):
@@ -133,12 +143,12 @@ def complaints():
         return [f"{SPECIFICATION}: missing"]
     specification = openapi_json.load(SPECIFICATION)
     found = list(differing_routes(specification))
-    for path in sorted(glob.glob("api/*.c")):
-        tables, shared = tables_of_file(path)
-        for table in sorted(set(tables) - shared):
-            found += differing_fields(specification, path, table, tables[table])
+    tables, shared = read_tables(sorted(glob.glob("api/*.c")))
+    for path, of_file in tables.items():
+        for table in sorted(set(of_file) - shared):
+            found += differing_fields(specification, path, table, of_file[table])
         found += [f"{path}: {table} is not found"
-                  for table in sorted(set(SCHEMAS.get(path, {})) - set(tables))]
+                  for table in sorted(set(SCHEMAS.get(path, {})) - set(of_file))]
     return found
 
 

@@ -129,21 +129,22 @@ static void a_start_message_is_checked(void **state)
     struct init_wire_strings strings = { 0 };
 
     (void)state;
-    PUT(2, 1, "/w\0cat\0-\0K=V");
+    PUT(2, 1, "/w\0/p\0cat\0-\0K=V");
     assert_true(PARSES());
     assert_string_equal(strings.cwd, "/w");
+    assert_string_equal(strings.pin, "/p");
     assert_string_equal(strings.argv, "cat");
     assert_string_equal(strings.environment, "K=V");
     for (size_t size = 0; size < bytes.size; size++) {
         assert_false(init_wire_parse_start(bytes.data, size, &start, &strings));
     }
-    PUT(2, 0, "/w\0cat\0-\0more");
+    PUT(2, 0, "/w\0\0cat\0-\0more");
     assert_false(PARSES());
-    PUT(3, 1, "/w\0cat\0-\0K=V");
+    PUT(3, 1, "/w\0\0cat\0-\0K=V");
     assert_false(PARSES());
-    PUT(0, 1, "/w\0K=V");
+    PUT(0, 1, "/w\0\0K=V");
     assert_false(PARSES());
-    PUT(UINT32_MAX, UINT32_MAX, "/w\0cat");
+    PUT(UINT32_MAX, UINT32_MAX, "/w\0\0cat");
     assert_false(PARSES());
 }
 
