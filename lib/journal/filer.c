@@ -18,6 +18,7 @@
 #include "lib/journal/tape_internal.h"
 
 #define GATHER_MS 20 /* the thread wakes once for the logs of so long a time */
+#define SAVE_MS 100  /* most logs have ended by then, and are written once */
 
 struct filer {
     struct journal *journal;
@@ -25,8 +26,10 @@ struct filer {
     pthread_mutex_t lock;
     pthread_cond_t work;
     pthread_cond_t done;
-    struct tape *first;
+    struct tape *first; /* ended ones */
     struct tape **last;
+    struct tape *first_to_save; /* in the order of their time */
+    struct tape **last_to_save;
     uint64_t submitted;
     uint64_t settled;
     uint64_t failed;
@@ -71,26 +74,70 @@ static void file_one(struct filer *filer)
     (void)pthread_cond_broadcast(&filer->done);
 }
 
+/* Called and returns with the lock held. */
+static void save_one(struct filer *filer)
+{
+    struct tape *tape = filer->first_to_save;
+
+    filer->first_to_save = tape->next_to_save;
+    if (filer->first_to_save == NULL) {
+        filer->last_to_save = &filer->first_to_save;
+    }
+    (void)pthread_mutex_unlock(&filer->lock);
+    (void)pthread_mutex_lock(&tape->lock);
+    tape->saving = false;
+    /* One that has ended is written by file_tape, or was. */
+    if (!tape->finished && tape_spill(tape) < 0) {
+        tape->capped = true;
+    }
+    (void)pthread_mutex_unlock(&tape->lock);
+    tape_unref(tape);
+    (void)pthread_mutex_lock(&filer->lock);
+}
+
+static void wait_until(struct filer *filer, int64_t deadline)
+{
+    struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
+                              .tv_nsec = deadline % CLOCK_NS_PER_S };
+
+    (void)pthread_cond_clockwait(&filer->work, &filer->lock, CLOCK_MONOTONIC, &until);
+}
+
+static bool has_to_save(const struct filer *filer)
+{
+    return filer->first_to_save != NULL &&
+           (filer->closing || clock_passed(filer->first_to_save->save_deadline));
+}
+
+static void wait_for_work(struct filer *filer)
+{
+    while (filer->first == NULL && !filer->closing && !has_to_save(filer)) {
+        if (filer->first_to_save != NULL) {
+            wait_until(filer, filer->first_to_save->save_deadline);
+        } else {
+            (void)pthread_cond_wait(&filer->work, &filer->lock);
+        }
+    }
+}
+
 static void *run(void *context)
 {
     struct filer *filer = context;
 
     (void)pthread_mutex_lock(&filer->lock);
-    while (!filer->closing || filer->first != NULL) {
+    while (!filer->closing || filer->first != NULL || filer->first_to_save != NULL) {
         int64_t deadline;
 
-        while (filer->first == NULL && !filer->closing) {
-            (void)pthread_cond_wait(&filer->work, &filer->lock);
-        }
+        wait_for_work(filer);
         deadline = clock_deadline_after_ms(GATHER_MS);
         while (filer->flushing == 0 && !filer->closing && !clock_passed(deadline)) {
-            struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
-                                      .tv_nsec = deadline % CLOCK_NS_PER_S };
-
-            (void)pthread_cond_clockwait(&filer->work, &filer->lock, CLOCK_MONOTONIC, &until);
+            wait_until(filer, deadline);
         }
         while (filer->first != NULL) {
             file_one(filer);
+        }
+        while (has_to_save(filer)) {
+            save_one(filer);
         }
     }
     (void)pthread_mutex_unlock(&filer->lock);
@@ -104,6 +151,7 @@ struct filer *filer_new(struct journal *journal, struct err *err)
 
     filer->journal = journal;
     filer->last = &filer->first;
+    filer->last_to_save = &filer->first_to_save;
     (void)pthread_mutex_init(&filer->lock, NULL);
     (void)pthread_cond_init(&filer->work, NULL);
     (void)pthread_cond_init(&filer->done, NULL);
@@ -145,6 +193,20 @@ void filer_submit(struct filer *filer, struct tape *tape)
     *filer->last = tape;
     filer->last = &tape->next_to_file;
     filer->submitted++;
+    (void)pthread_mutex_unlock(&filer->lock);
+}
+
+void filer_save_later(struct filer *filer, struct tape *tape)
+{
+    tape->next_to_save = NULL;
+    tape->save_deadline = clock_deadline_after_ms(SAVE_MS);
+    (void)tape_ref(tape);
+    (void)pthread_mutex_lock(&filer->lock);
+    if (filer->first_to_save == NULL) {
+        (void)pthread_cond_signal(&filer->work);
+    }
+    *filer->last_to_save = tape;
+    filer->last_to_save = &tape->next_to_save;
     (void)pthread_mutex_unlock(&filer->lock);
 }
 

@@ -20,8 +20,14 @@ struct filer *filer_new(struct journal *journal, struct err *err);
 /* Writes what is queued, ends the thread. NULL is fine. */
 void filer_free(struct filer *filer);
 
-/* Takes a reference of its own. */
+/* An ended log. Takes a reference of its own. */
 void filer_submit(struct filer *filer, struct tape *tape);
+
+/*
+ * A log that goes on has something that is not in its file: it will be soon, so that a crash costs
+ * no more than the last moment. Under the tape's lock. Takes a reference of its own.
+ */
+void filer_save_later(struct filer *filer, struct tape *tape);
 
 /* Waits until all that was submitted before is written or given up. */
 void filer_flush(struct filer *filer);

@@ -31,6 +31,9 @@ struct journal {
 /* Hands an ended log to the filer. */
 void journal_file_soon(struct journal *journal, struct tape *tape);
 
+/* See filer_save_later. */
+void journal_save_later(struct journal *journal, struct tape *tape);
+
 /* The log is in its file (or can't be): takes it out of the table. */
 void journal_forget(struct journal *journal, struct tape *tape);
 

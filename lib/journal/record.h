@@ -23,7 +23,7 @@ struct record {
 };
 
 /* A single record is no larger: a head with a larger size is garbage. */
-#define RECORD_DATA_MAX ((uint32_t)512 * 1024 * 1024)
+#define RECORD_DATA_MAX UINT32_C(0x20000000)
 
 /* The checksum of a head and its data. */
 uint32_t record_check(const struct record *head, const void *data);

@@ -165,6 +165,9 @@ bool tape_append(struct tape *tape, const struct tape_event *event)
         /* With no room on the disk what is in memory stays there, and no more output comes. */
         if (tape->memory.size >= TAPE_SPILL && tape_spill(tape) < 0) {
             tape->capped = true;
+        } else if (!tape->saving && tape->memory.size > 0) {
+            tape->saving = true;
+            journal_save_later(tape->journal, tape);
         }
         reader_wake_all(tape);
     }

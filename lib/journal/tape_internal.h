@@ -50,11 +50,14 @@ struct tape {
     size_t mark_count;
     bool capped;
     bool finished;
-    bool live; /* started by this server, and may still grow */
+    bool live;   /* started by this server, and may still grow */
+    bool saving; /* in the filer's list of those to save */
     struct reader *readers;
 
     struct tape *next;         /* the journal's table, under the journal's lock */
     struct tape *next_to_file; /* the filer's queue */
+    struct tape *next_to_save; /* the filer's other one */
+    int64_t save_deadline;     /* clock.h */
 };
 
 /* One reference. */

@@ -101,9 +101,10 @@ static int move_entry(int from, int to, const char *name)
 /* How many of the names were moved before the first failure (all: errno untouched). */
 static size_t move_all(int from, int to, const struct strv *names)
 {
+    char *const *items = strv_argv(names);
     size_t moved = 0;
 
-    while (moved < names->count && move_entry(from, to, names->items[moved]) == 0) {
+    while (items[moved] != NULL && move_entry(from, to, items[moved]) == 0) {
         moved++;
     }
     return moved;
@@ -112,8 +113,10 @@ static size_t move_all(int from, int to, const struct strv *names)
 /* Takes the first `count` back, in reverse. */
 static void move_back(int from, int to, const struct strv *names, size_t count)
 {
+    char *const *items = strv_argv(names);
+
     while (count > 0) {
-        (void)move_entry(from, to, names->items[--count]);
+        (void)move_entry(from, to, items[--count]);
     }
 }
 

@@ -24,7 +24,7 @@
 #include "lib/work/plant.h"
 
 #define DEPTH_MAX_DEFAULT 256
-#define HEAD_BYTES 4096 /* of the archive, for each member, besides its data */
+#define HEAD_BYTES UINT64_C(4096) /* of the archive, for each member, besides its data */
 #define NAME_SHOWN 100
 
 struct unpacking {
@@ -61,8 +61,11 @@ static int refuse(struct err *err, const char *name, const char *rule)
     char shown[NAME_SHOWN + 1];
     size_t size = 0;
 
-    for (; name[size] != '\0' && size < NAME_SHOWN; size++) {
-        shown[size] = name[size] < ' ' || name[size] > '~' ? '?' : name[size];
+    for (; size < NAME_SHOWN && name[size] != '\0'; size++) {
+        shown[size] = name[size];
+        if (name[size] < ' ' || name[size] > '~') {
+            shown[size] = '?';
+        }
     }
     shown[size] = '\0';
     return err_set(err, ERR_BAD_ARCHIVE, 0, "member '%s': %s", shown, rule);
