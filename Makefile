@@ -204,7 +204,7 @@ LINT_QUICK := layers banned sizes exports
 .PHONY: run check check-unit check-fuzz check-http tests
 run: deps-missing
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)exec $(O)/kernd serve $(ARGS)
+	$(Q)exec $(O)/kernd serve --hint $(ARGS)
 
 check: deps-missing
 	$(Q)$(MAKE) --no-print-directory tests
