@@ -123,16 +123,15 @@ static long append_event(struct follow *follow, const struct event *event)
 }
 
 /*
- * The reader starts with the event before the wanted one. Where not even that is in the log, it was
- * the one that is made up here, and is not told again.
+ * The reader starts with the event before the wanted one. Where not even that is in the log, the
+ * client saw what was lost with the server (or the event that is made up here).
  */
 static long append_lost(struct follow *follow)
 {
+    const uint64_t seq = follow->next_seq < follow->from ? follow->from : follow->next_seq;
+
     follow->ended = true;
-    if (follow->next_seq < follow->from) {
-        return CLEAN_END;
-    }
-    return event_out_lost(&follow->text, &follow->form, follow->next_seq) < 0 ? BROKEN_END : 0;
+    return event_out_lost(&follow->text, &follow->form, seq) < 0 ? BROKEN_END : 0;
 }
 
 /* Puts what comes next into the text. 0, or how the stream goes on: nothing now (1), ended. */

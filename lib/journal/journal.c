@@ -30,6 +30,11 @@ void journal_file_soon(struct journal *journal, struct tape *tape)
     filer_submit(journal->filer, tape);
 }
 
+void journal_save_later(struct journal *journal, struct tape *tape)
+{
+    filer_save_later(journal->filer, tape);
+}
+
 /* Under the lock: where the tape of this name hangs in the table; *link is NULL if there is none.
  */
 static struct tape **find_link(struct journal *journal, const char *id)

@@ -2,10 +2,10 @@
 /*
  * tape: the event log of one execution, written while it runs, read by any number of readers.
  *
- * A short log lives in memory and becomes a file after the execution ended; a long one is written
- * out in pieces of 256 KiB. Beyond the journal's maximum for one log, events that may be dropped
- * are, from the first that does not fit on. Reference-counted; any thread. journal.h makes and
- * finds tapes, reader.h reads them.
+ * A short log lives in memory and becomes a file after the execution ended; one that goes on is
+ * written out every tenth of a second, and in pieces of 256 KiB. Beyond the journal's maximum for
+ * one log, events that may be dropped are, from the first that does not fit on. Reference-counted;
+ * any thread. journal.h makes and finds tapes, reader.h reads them.
  */
 #ifndef KERND_JOURNAL_TAPE_H
 #define KERND_JOURNAL_TAPE_H

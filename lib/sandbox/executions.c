@@ -174,7 +174,12 @@ int executions_list(struct sandbox *sandbox, const struct session_actor *actor,
         .limit = filter->limit,
         .cursor = filter->cursor,
         .session_id = filter->session_id,
-        .state = filter->by_state ? records_state_text(filter->state) : NULL,
+        /* Rows are written at the beginning and at the end: one that runs is still "queued" there.
+         */
+        .state = !filter->by_state
+                     ? NULL
+                     : records_state_text(filter->state == EXECUTION_DONE ? EXECUTION_DONE
+                                                                          : EXECUTION_QUEUED),
         .by_caller = !actor->all,
         .caller = actor->caller,
     };
@@ -185,10 +190,14 @@ int executions_list(struct sandbox *sandbox, const struct session_actor *actor,
         return -1;
     }
     page.items = alloc_zero(rows.count + 1, sizeof(*page.items));
-    page.count = rows.count;
     for (size_t i = 0; i < rows.count; i++) {
-        fill_from_row(&rows.rows[i], &page.items[i]);
-        fill_from_live(sandbox, &page.items[i]);
+        struct execution_view *view = &page.items[page.count];
+
+        fill_from_row(&rows.rows[i], view);
+        fill_from_live(sandbox, view);
+        if (!filter->by_state || view->state == filter->state) {
+            page.count++;
+        }
     }
     page.next_cursor = CLEANUP_TAKE(rows.next_cursor);
     rows_execution_page_done(&rows);
