@@ -69,6 +69,8 @@ const char *cancel_reason_text(enum cancel_reason reason)
         return "the client hung up";
     case CANCEL_SESSION_GONE:
         return "the session was removed";
+    case CANCEL_KERNEL_GONE:
+        return "the kernel was restarted or removed";
     case CANCEL_SHUTDOWN:
         return "the server is shutting down";
     }

@@ -17,6 +17,7 @@ enum cancel_reason {
     CANCEL_REQUESTED,   /* a DELETE, an interrupt that had to kill */
     CANCEL_CLIENT_GONE, /* the caller hung up */
     CANCEL_SESSION_GONE,
+    CANCEL_KERNEL_GONE, /* of a cell: its interpreter is ended for good */
     CANCEL_SHUTDOWN,
 };
 

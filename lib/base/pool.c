@@ -204,14 +204,14 @@ void pool_free(struct pool *pool)
     free(pool);
 }
 
-int pool_submit(struct pool *pool, struct pool_job *job, struct err *err)
+static int submit(struct pool *pool, struct pool_job *job, size_t queue_max, struct err *err)
 {
     int result = 0;
 
     (void)pthread_mutex_lock(&pool->lock);
     if (pool->closed) {
         result = err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
-    } else if (pool->queued >= pool->queue_max) {
+    } else if (pool->queued >= queue_max) {
         result = err_set(err, ERR_QUEUE_FULL, 0, "%zu calls are waiting already", pool->queued);
     } else {
         enqueue(pool, job);
@@ -219,6 +219,16 @@ int pool_submit(struct pool *pool, struct pool_job *job, struct err *err)
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return result;
+}
+
+int pool_submit(struct pool *pool, struct pool_job *job, struct err *err)
+{
+    return submit(pool, job, pool->queue_max, err);
+}
+
+int pool_resubmit(struct pool *pool, struct pool_job *job, struct err *err)
+{
+    return submit(pool, job, SIZE_MAX, err);
 }
 
 /* The job before this one in its lane, itself when it is first, NULL when it is not there. */

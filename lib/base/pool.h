@@ -46,6 +46,9 @@ void pool_free(struct pool *pool);
  */
 int pool_submit(struct pool *pool, struct pool_job *job, struct err *err);
 
+/* As pool_submit for work that was admitted before: it never finds the queue full. */
+int pool_resubmit(struct pool *pool, struct pool_job *job, struct err *err);
+
 /*
  * Takes a job that has not started yet out of the queue. True: it is the caller's again. For this
  * and pool_position the caller keeps the job's memory alive, whether it still waits or not.

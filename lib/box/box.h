@@ -193,6 +193,24 @@ int box_signal(struct box *box, int signal_number, bool all, struct err *err);
  */
 void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome);
 
+/*
+ * For a box that nobody pumps now: EXITED, LOST, OOM (it outgrew its memory, to be ended), or
+ * PEER_DONE: it lives on. Reads a little of /proc, waits for nothing.
+ */
+enum box_stop box_look(struct box *box);
+
+/*
+ * Stops all processes of a box, or wakes them again: kernd-init obeys within about a millisecond. A
+ * frozen box can be ended as any other. 0, or -1 IO.
+ */
+int box_freeze(struct box *box, bool frozen, struct err *err);
+
+/*
+ * Resident bytes of all processes of the box now, pages that they share counted for each; -1: can't
+ * be told here. Any thread while the box lives.
+ */
+int64_t box_memory(const struct box *box);
+
 /* Is the program still running, as far as kernd-init told? Reads what it said meanwhile. */
 bool box_lives(struct box *box);
 

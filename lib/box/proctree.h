@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define PROCTREE_MAX 4096
@@ -24,5 +25,8 @@ bool proctree_supported(void);
 
 /* Fills tree with the descendants of root (a host pid), without root itself. */
 void proctree_list(pid_t root, struct proctree *tree);
+
+/* Their resident bytes; what several share counts for each. Processes that are gone have none. */
+uint64_t proctree_resident(const struct proctree *tree);
 
 #endif

@@ -8,7 +8,6 @@
 #include "lib/box/watchdog.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/vfs.h>
@@ -83,36 +82,6 @@ static uint64_t tmpfs_bytes(const struct watchdog *watchdog)
     return sum;
 }
 
-/* Resident bytes of a process, shared ones too; 0 when it is gone. */
-static uint64_t resident(pid_t pid)
-{
-    char path[64];
-    char text[128];
-    CLEANUP_FD int fd = -1;
-    uint64_t pages = 0;
-    ssize_t got = 0;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (got <= 0) {
-        return 0;
-    }
-    text[got] = '\0';
-    /* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
-    return sscanf(text, "%*u %" SCNu64, &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
-static uint64_t sum_resident(const struct watchdog *watchdog)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < watchdog->tree.count; i++) {
-        sum += resident(watchdog->tree.pids[i]);
-    }
-    return sum;
-}
-
 static uint64_t sum_exact(const struct watchdog *watchdog)
 {
     uint64_t sum = 0;
@@ -150,7 +119,7 @@ bool watchdog_look(struct watchdog *watchdog)
     proctree_list(watchdog->init, &watchdog->tree);
     memfiles_scan(&watchdog->files, &watchdog->tree, watchdog->looks++);
     in_files = watchdog->files.bytes + tmpfs_bytes(watchdog);
-    used = in_files + sum_resident(watchdog);
+    used = in_files + proctree_resident(&watchdog->tree);
     if (used > watchdog->cap) {
         used = in_files + sum_exact(watchdog);
     }

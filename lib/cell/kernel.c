@@ -26,6 +26,7 @@
 #define POLITE_MS 150
 /* For an interrupt's frame, should the driver still be reading its cell. */
 #define INTERRUPT_SEND_MS 100
+#define DEATH_MS 200
 
 struct kernel {
     struct box *box;
@@ -243,7 +244,8 @@ static bool may_interrupt(const struct kernel_cell *cell, enum box_stop stop)
     if (cell->kill || (stop != BOX_STOP_DEADLINE && stop != BOX_STOP_CANCELLED)) {
         return false;
     }
-    return reason != CANCEL_SESSION_GONE && reason != CANCEL_SHUTDOWN;
+    return reason != CANCEL_SESSION_GONE && reason != CANCEL_KERNEL_GONE &&
+           reason != CANCEL_SHUTDOWN;
 }
 
 /* The cell's time is over, or its caller is gone. True: it ended in time, the kernel lives. */
@@ -264,6 +266,26 @@ static bool end_by_interrupt(struct turn *turn)
     return ended;
 }
 
+/*
+ * A driver that dies closes its connection a moment before its death is told; what it died of, and
+ * its last words, are still to come. PEER_LOST: it lives without its connection.
+ */
+static enum box_stop await_death(struct turn *turn)
+{
+    struct box_io *io = turn->cell->io;
+    struct cancel *cancel = io->cancel;
+    const int64_t deadline = io->deadline;
+    enum box_stop stop;
+
+    io->peer_fd = -1;
+    io->cancel = NULL;
+    io->deadline = clock_deadline_after_ms(DEATH_MS);
+    stop = box_pump(turn->kernel->box, io);
+    io->cancel = cancel;
+    io->deadline = deadline;
+    return stop == BOX_STOP_DEADLINE ? BOX_STOP_PEER_LOST : stop;
+}
+
 static void take_turn(struct turn *turn)
 {
     struct kernel *kernel = turn->kernel;
@@ -274,6 +296,9 @@ static void take_turn(struct turn *turn)
     io->peer_ready = on_peer;
     io->peer = turn;
     stop = box_pump(kernel->box, io);
+    if (stop == BOX_STOP_PEER_LOST && !turn->reply->nonsense) {
+        stop = await_death(turn);
+    }
     turn->reply->stop = stop;
     turn->reply->alive = stop == BOX_STOP_PEER_DONE;
     if (may_interrupt(turn->cell, stop)) {
@@ -339,6 +364,11 @@ void kernel_close(struct kernel *kernel, struct box_outcome *ret_outcome)
     if (kernel->alive && shutdown(kernel->driver, SHUT_RDWR) == 0) {
         (void)box_pump(kernel->box, &io);
     }
+    kernel_kill(kernel, ret_outcome);
+}
+
+void kernel_kill(struct kernel *kernel, struct box_outcome *ret_outcome)
+{
     box_end(kernel->box, NULL, ret_outcome);
     release(kernel);
 }

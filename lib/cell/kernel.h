@@ -101,6 +101,9 @@ int kernel_interrupt(struct kernel *kernel, struct err *err);
  */
 void kernel_close(struct kernel *kernel, struct box_outcome *ret_outcome);
 
+/* The same by force, for one that is dead or must not live on. */
+void kernel_kill(struct kernel *kernel, struct box_outcome *ret_outcome);
+
 /* "python 3.11.2", as the driver says: printable, at most 63 bytes. */
 const char *kernel_interpreter(const struct kernel *kernel);
 struct box *kernel_box(struct kernel *kernel);      /* borrowed: for its id, pid and limits */

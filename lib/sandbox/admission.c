@@ -25,7 +25,7 @@
 /* Data of the first event: readers who come later have to know how output is to be told. */
 #define BASE64 "base64"
 
-void admission_end(struct execution *execution, const struct err *failure)
+static void end(struct execution *execution, const struct err *failure)
 {
     execution->result.finished_wall_ms = clock_wall_ms();
     session_make_settle(execution, false);
@@ -35,39 +35,54 @@ void admission_end(struct execution *execution, const struct err *failure)
     live_remove(&execution->sandbox->live, execution);
 }
 
-static void job_run(struct pool_job *job)
+static void clear_alarm(struct execution *execution)
 {
-    struct execution *execution = CONTAINER_OF(job, struct execution, job);
-    struct sandbox *sandbox = execution->sandbox;
-    struct warm *warm;
-
     if (execution->request->queue_timeout_s > 0) {
-        (void)alarm_clear(sandbox->alarm, &execution->queue_alarm);
+        (void)alarm_clear(execution->sandbox->alarm, &execution->queue_alarm);
     }
-    call_run(sandbox, execution);
-    warm = execution->warm == NULL ? NULL : warm_ref(execution->warm);
-    live_remove(&sandbox->live, execution);
+}
+
+void admission_refuse(struct execution *execution, const struct err *failure)
+{
+    clear_alarm(execution);
+    end(execution, failure);
+}
+
+/* Of a cell's kernel, beyond the cell's own end; NULL: it is none. */
+static struct warm *kernel_of(struct execution *execution)
+{
+    return execution->warm == NULL ? NULL : warm_ref(execution->warm);
+}
+
+static void pass_on(struct warm *warm)
+{
     if (warm != NULL) {
         warm_next(warm);
         warm_unref(warm);
     }
 }
 
+static void job_run(struct pool_job *job)
+{
+    struct execution *execution = CONTAINER_OF(job, struct execution, job);
+    struct sandbox *sandbox = execution->sandbox;
+    struct warm *warm = kernel_of(execution);
+
+    clear_alarm(execution);
+    call_run(sandbox, execution);
+    live_remove(&sandbox->live, execution);
+    pass_on(warm);
+}
+
 static void job_drop(struct pool_job *job)
 {
     struct execution *execution = CONTAINER_OF(job, struct execution, job);
-    struct warm *warm = execution->warm == NULL ? NULL : warm_ref(execution->warm);
+    struct warm *warm = kernel_of(execution);
     struct err failure = ERR_INIT;
 
-    if (execution->request->queue_timeout_s > 0) {
-        (void)alarm_clear(execution->sandbox->alarm, &execution->queue_alarm);
-    }
     (void)err_set(&failure, ERR_SHUTTING_DOWN, 0, "the server shut down before this was started");
-    admission_end(execution, &failure);
-    if (warm != NULL) {
-        warm_next(warm);
-        warm_unref(warm);
-    }
+    admission_refuse(execution, &failure);
+    pass_on(warm);
 }
 
 /* Out of the queue, whichever it is in: true, it will not run. */
@@ -87,7 +102,7 @@ static void queue_timed_out(struct alarm_entry *entry)
         (void)err_set(&failure, ERR_QUEUE_TIMEOUT, 0,
                       "it was not started within queueTimeoutS of %g",
                       execution->request->queue_timeout_s);
-        admission_end(execution, &failure);
+        end(execution, &failure);
     }
 }
 
@@ -95,15 +110,13 @@ void admission_withdraw(struct execution *execution)
 {
     struct run_result *result = &execution->result;
 
-    if (execution->request->queue_timeout_s > 0) {
-        (void)alarm_clear(execution->sandbox->alarm, &execution->queue_alarm);
-    }
+    clear_alarm(execution);
     if (withdraw(execution)) {
         result->fault = RUN_FAULT_CANCELLED;
         (void)snprintf(result->fault_message, sizeof(result->fault_message),
                        "cancelled before it started: %s",
                        cancel_reason_text(cancel_get(&execution->cancel)));
-        admission_end(execution, NULL);
+        end(execution, NULL);
     }
 }
 
@@ -135,9 +148,7 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
     submitted = execution->warm != NULL ? warm_enqueue(execution->warm, execution, err)
                                         : pool_submit(lane, &execution->job, err);
     if (submitted < 0) {
-        if (queue_timeout_s > 0) {
-            (void)alarm_clear(sandbox->alarm, &execution->queue_alarm);
-        }
+        clear_alarm(execution);
         return -1;
     }
     return 0;

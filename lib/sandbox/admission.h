@@ -21,8 +21,8 @@ struct execution *admission_submit(struct sandbox *sandbox, struct run_request *
 struct execution *admission_submit_cell(struct sandbox *sandbox, struct warm *warm,
                                         struct run_request *request, struct err *err);
 
-/* Ends one that will never run. */
-void admission_end(struct execution *execution, const struct err *failure);
+/* Ends one that will never run, and is in no queue any more. */
+void admission_refuse(struct execution *execution, const struct err *failure);
 
 /*
  * A cancelled one that still waits in the queue ends now, with the fault `cancelled`; its waiters

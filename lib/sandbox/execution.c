@@ -127,7 +127,7 @@ const struct run_result *execution_result(const struct execution *execution, str
 void execution_enter_session(struct execution *execution)
 {
     if (execution->request->session != NULL) {
-        session_table_count(session_hold_entry(execution->request->session), 1, 0);
+        session_table_count(session_hold_entry(execution->request->session), 1);
     }
 }
 
@@ -137,7 +137,7 @@ void execution_leave_session(struct execution *execution)
 
     if (hold != NULL) {
         execution->request->session = NULL;
-        session_table_count(session_hold_entry(hold), -1, 0);
+        session_table_count(session_hold_entry(hold), -1);
         session_release(hold, true);
     }
 }
@@ -224,7 +224,9 @@ bool execution_forget(struct execution *execution, struct execution_waiter *wait
 
 long execution_position(struct execution *execution)
 {
-    return pool_position(execution->sandbox->pool, &execution->job);
+    long position = execution->warm == NULL ? -1 : warm_position(execution->warm, execution);
+
+    return position >= 0 ? position : pool_position(execution->sandbox->pool, &execution->job);
 }
 
 void execution_set_box(struct execution *execution, struct box *box)

@@ -46,7 +46,7 @@ static void tick_kernels(struct sandbox *sandbox)
     struct warm **found = kernels_table_collect(&sandbox->kernels, NULL, &count);
 
     for (size_t i = 0; i < count; i++) {
-        warm_tick(found[i], clock_wall_ms());
+        warm_tick(found[i], clock_mono_ns());
         warm_unref(found[i]);
     }
     free(found);

@@ -7,15 +7,15 @@
  */
 #include "lib/sandbox/kernels.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
-#include "lib/base/text.h"
 #include "lib/sandbox/admission.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_table.h"
 #include "lib/sandbox/warm.h"
 #include "lib/sandbox/warm_box.h"
 #include "lib/store/rows_kernel.h"
@@ -32,65 +32,80 @@ const char *kernels_state_text(enum kernels_state state)
     return state_texts[state];
 }
 
-/* Why a kernel that is not in memory can't be had: it was lost, or never was. Returns -1. */
-static int not_here(struct sandbox *sandbox, const char *session_id, const char *id,
-                    struct err *err)
+/* Why a kernel that is not in memory can't be had: it was lost, or never was. */
+static void not_here(struct sandbox *sandbox, const char *session_id, const char *id,
+                     struct err *err)
 {
     struct rows_kernel row = { .reason = NULL };
 
     if (rows_kernel_get(sandbox->store, session_id, id, &row, NULL) < 0) {
-        return err_set(err, ERR_KERNEL_NOT_FOUND, 0, "the session has no kernel %.64s", id);
+        (void)err_set(err, ERR_KERNEL_NOT_FOUND, 0, "the session has no kernel %.64s", id);
+        return;
     }
-    (void)err_set(err, ERR_KERNEL_LOST, 0, "the kernel is gone: %s",
+    (void)err_set(err, ERR_KERNEL_LOST, 0, "the kernel is gone with its variables: %s",
                   row.reason == NULL ? "its server ended" : row.reason);
+    (void)err_remedy(err, "open a new kernel; it may have the same id");
     rows_kernel_done(&row);
-    return -1;
 }
 
-/* One reference, or NULL with err. */
+/*
+ * One reference, or NULL with err. A kernel in memory has a session, whose owner it knows: the
+ * store is asked only about others.
+ */
 static struct warm *find(struct sandbox *sandbox, const struct session_actor *actor,
                          const char *session_id, const char *id, struct err *err)
 {
+    struct warm *warm = kernels_table_find(&sandbox->kernels, session_id, id);
     struct session_view session;
-    struct warm *warm;
 
-    if (session_get(sandbox, actor, session_id, false, &session, err) < 0) {
-        return NULL;
+    if (warm != NULL && (actor->all || actor->caller == warm->caller)) {
+        return warm;
     }
-    session_view_done(&session);
-    warm = kernels_table_find(&sandbox->kernels, session_id, id);
-    if (warm == NULL) {
-        (void)not_here(sandbox, session_id, id, err);
+    warm_unref(warm);
+    if (session_get(sandbox, actor, session_id, false, &session, err) == 0) {
+        session_view_done(&session);
+        not_here(sandbox, session_id, id, err);
     }
-    return warm;
+    return NULL;
 }
 
-/* Takes it back out of the table and the store. */
-static void undo(struct sandbox *sandbox, struct warm *warm)
-{
-    warm_box_forget(warm);
-    kernels_table_remove(&sandbox->kernels, warm);
-}
-
+/* Into the table and the store; one that was lost with an earlier server makes room. */
 static int add(struct sandbox *sandbox, struct warm *warm, struct err *err)
 {
     if (kernels_table_add(&sandbox->kernels, warm, err) < 0) {
         return -1;
     }
+    warm_box_forget(warm);
     if (warm_box_insert(warm, err) < 0) {
-        kernels_table_remove(&sandbox->kernels, warm);
+        warm_fail_start(warm);
         return -1;
     }
     return 0;
 }
 
+static int start(struct warm *warm, struct session_hold *hold, struct kernels_waiter *waiter,
+                 struct err *err)
+{
+    /* It may be removed, and its hold gone, as soon as it is started. */
+    const bool late = session_table_closed(session_hold_entry(hold));
+
+    if (late) {
+        /* The session is being deleted, and whoever does it may have looked for kernels before. */
+        warm_fail_start(warm);
+        return err_set(err, ERR_SESSION_NOT_FOUND, 0, "the session is being deleted");
+    }
+    warm_wait(warm, waiter);
+    return warm_start(warm, err);
+}
+
 int kernels_open(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
                  const struct kernels_options *options, struct kernels_waiter *waiter,
-                 struct kernels_view *ret_view, struct err *err)
+                 char ret_id[static SESSION_ID_SIZE], struct err *err)
 {
     struct session_hold *hold;
     struct warm *warm;
-    int result = -1;
+    char id[SESSION_ID_SIZE];
+    int result;
 
     if (session_hold(sandbox, actor, session_id, &hold, err) < 0) {
         return -1;
@@ -99,20 +114,25 @@ int kernels_open(struct sandbox *sandbox, const struct session_actor *actor, con
     if (warm == NULL) {
         return -1;
     }
-    if (add(sandbox, warm, err) == 0) {
-        result = warm_start(warm, err);
-        if (result < 0) {
-            undo(sandbox, warm);
-        }
-    }
-    if (result == 0) {
-        warm_view(warm, ret_view);
-        if (waiter != NULL) {
-            warm_wait(warm, waiter);
-        }
-    }
+    memcpy(id, warm->id, sizeof(id));
+    result = limits_check_cell(&warm->limits, &sandbox->maxima, err);
+    result = result < 0 ? -1 : add(sandbox, warm, err);
+    result = result < 0 ? -1 : start(warm, hold, waiter, err);
     warm_unref(warm);
+    if (result == 0) {
+        memcpy(ret_id, id, sizeof(id));
+    }
     return result;
+}
+
+void kernels_abandon(struct sandbox *sandbox, const char *session_id, const char *id)
+{
+    struct warm *warm = kernels_table_find(&sandbox->kernels, session_id, id);
+
+    if (warm != NULL) {
+        warm_close(warm);
+        warm_unref(warm);
+    }
 }
 
 int kernels_get(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
@@ -156,13 +176,31 @@ int kernels_list(struct sandbox *sandbox, const struct session_actor *actor, con
     return 0;
 }
 
-struct execution *kernels_submit(struct sandbox *sandbox, const struct session_actor *actor,
-                                 const char *session_id, const char *id,
-                                 struct run_request *request, struct err *err)
+/* What it does not say itself is the kernel's. */
+static void inherit(const struct warm *warm, struct run_request *request)
 {
-    struct warm *warm = find(sandbox, actor, session_id, id, err);
+    const struct limits own = request->limits;
+
+    request->language = warm->language;
+    request->limits = warm->limits;
+    if (own.timeout_s > 0) {
+        request->limits.timeout_s = own.timeout_s;
+    }
+    if (own.max_output_bytes > 0) {
+        request->limits.max_output_bytes = own.max_output_bytes;
+    }
+}
+
+struct execution *kernels_submit(struct sandbox *sandbox, struct run_request *request,
+                                 struct err *err)
+{
+    const struct session_actor actor = { .caller = request->caller, .all = request->all };
+    struct warm *warm = find(sandbox, &actor, request->cell_session, request->cell_kernel, err);
     struct execution *execution;
 
+    if (warm != NULL) {
+        inherit(warm, request);
+    }
     if (warm == NULL || limits_check_cell(&request->limits, &sandbox->maxima, err) < 0) {
         warm_unref(warm);
         run_request_free(request);
@@ -178,16 +216,12 @@ int kernels_interrupt(struct sandbox *sandbox, const struct session_actor *actor
                       struct err *err)
 {
     struct warm *warm = find(sandbox, actor, session_id, id, err);
-    struct execution *cell = NULL;
+    struct execution *cell;
 
     if (warm == NULL) {
         return -1;
     }
-    (void)pthread_mutex_lock(&warm->lock);
-    if (warm->current != NULL) {
-        cell = execution_ref(warm->current);
-    }
-    (void)pthread_mutex_unlock(&warm->lock);
+    cell = warm_running(warm);
     if (cell != NULL) {
         cancel_fire(&cell->cancel, CANCEL_REQUESTED);
     }
@@ -227,7 +261,10 @@ int kernels_delete(struct sandbox *sandbox, const struct session_actor *actor,
         return rows_kernel_delete(sandbox->store, session_id, id, err);
     }
     warm_close(warm);
-    kernels_table_wait_gone(&sandbox->kernels, warm, clock_deadline_after_s(DELETE_S));
+    if (!kernels_table_wait_gone(&sandbox->kernels, warm, clock_deadline_after_s(DELETE_S))) {
+        warm_unref(warm);
+        return err_set(err, ERR_CONFLICT, 0, "the kernel does not end");
+    }
     warm_unref(warm);
     return 0;
 }

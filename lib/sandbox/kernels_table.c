@@ -47,6 +47,37 @@ static struct warm *find(struct kernels_table *table, const char *session_id, co
     return warm;
 }
 
+/* Under the table's lock; takes each kernel's in turn. */
+static bool lives(struct warm *warm)
+{
+    bool alive;
+
+    (void)pthread_mutex_lock(&warm->lock);
+    alive = warm->state != KERNELS_DEAD;
+    (void)pthread_mutex_unlock(&warm->lock);
+    return alive;
+}
+
+static size_t count_live(struct kernels_table *table, const char *session_id)
+{
+    size_t count = 0;
+
+    for (struct warm *warm = table->first; warm != NULL; warm = warm->next) {
+        count += is_of(warm, session_id) && lives(warm) ? 1 : 0;
+    }
+    return count;
+}
+
+size_t kernels_table_count(struct kernels_table *table, const char *session_id)
+{
+    size_t count;
+
+    (void)pthread_mutex_lock(&table->lock);
+    count = count_live(table, session_id);
+    (void)pthread_mutex_unlock(&table->lock);
+    return count;
+}
+
 int kernels_table_add(struct kernels_table *table, struct warm *warm, struct err *err)
 {
     int result = 0;
@@ -55,7 +86,8 @@ int kernels_table_add(struct kernels_table *table, struct warm *warm, struct err
     if (find(table, warm->session_id, warm->id) != NULL) {
         result =
             err_set(err, ERR_KERNEL_EXISTS, 0, "the session has a kernel %s already", warm->id);
-    } else if (table->count >= KERNELS_MAX) {
+        (void)err_remedy(err, "choose another id, or restart or delete that one");
+    } else if (count_live(table, NULL) >= KERNELS_MAX) {
         result =
             err_set(err, ERR_TOO_MANY_REQUESTS, 0, "there are %d kernels already", KERNELS_MAX);
     } else {
@@ -129,16 +161,20 @@ static bool has(struct kernels_table *table, const struct warm *warm)
     return at != NULL;
 }
 
-void kernels_table_wait_gone(struct kernels_table *table, const struct warm *warm, int64_t deadline)
+bool kernels_table_wait_gone(struct kernels_table *table, const struct warm *warm, int64_t deadline)
 {
     struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
                               .tv_nsec = deadline % CLOCK_NS_PER_S };
+
+    bool gone;
 
     (void)pthread_mutex_lock(&table->lock);
     while (has(table, warm) && !clock_passed(deadline)) {
         (void)pthread_cond_clockwait(&table->gone, &table->lock, CLOCK_MONOTONIC, &until);
     }
+    gone = !has(table, warm);
     (void)pthread_mutex_unlock(&table->lock);
+    return gone;
 }
 
 static bool has_any(struct kernels_table *table, const char *session_id)

@@ -6,6 +6,7 @@
 #define KERND_SANDBOX_KERNELS_TABLE_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ int kernels_table_add(struct kernels_table *table, struct warm *warm, struct err
 struct warm *kernels_table_find(struct kernels_table *table, const char *session_id,
                                 const char *id);
 
+/* Kernels of a session that are not dead. */
+size_t kernels_table_count(struct kernels_table *table, const char *session_id);
+
 /* References of all kernels of a session (NULL: of all), a fresh array. */
 struct warm **kernels_table_collect(struct kernels_table *table, const char *session_id,
                                     size_t *ret_count);
@@ -37,8 +41,8 @@ struct warm **kernels_table_collect(struct kernels_table *table, const char *ses
 /* Takes it out and gives its reference back; nothing if it is not there. */
 void kernels_table_remove(struct kernels_table *table, struct warm *warm);
 
-/* Waits until it was taken out, or the deadline. */
-void kernels_table_wait_gone(struct kernels_table *table, const struct warm *warm,
+/* Waits until it was taken out, or the deadline: false. */
+bool kernels_table_wait_gone(struct kernels_table *table, const struct warm *warm,
                              int64_t deadline);
 
 /* Closes all of a session (NULL: all) and waits until they are gone, or the deadline. */

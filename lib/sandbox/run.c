@@ -137,6 +137,8 @@ void run_request_done(struct run_request *request)
     free(request->cwd);
     free(request->workspace);
     free(request->id);
+    free(request->cell_session);
+    free(request->cell_kernel);
     session_release(request->session, true);
 }
 

@@ -68,6 +68,8 @@ struct run_request {
     char *id;               /* the caller's own execution id, NULL: one is made */
     char fingerprint[65];   /* hash of the body, to know the same request again; "": none */
     double queue_timeout_s; /* 0: waits as long as it takes */
+    char *cell_session;     /* of a cell: where it runs */
+    char *cell_kernel;
     bool kill_at_end;       /* of a cell: its deadline and cancel kill the kernel at once */
     bool interactive;       /* stdin stays open for execution_write_stdin */
     bool detach;            /* a background process: no deadline but its session's end */
@@ -143,6 +145,7 @@ struct run_result {
     struct buf stderr_data;
     bool truncated_stdout;
     bool truncated_stderr;
+    bool state_kept;        /* of a cell that began: the kernel lives and has its variables */
     struct buf late_stdout; /* of a kernel: written after the end of the cell before */
     struct buf late_stderr;
     enum run_fault fault;

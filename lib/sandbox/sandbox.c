@@ -25,6 +25,7 @@
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/idempotency.h"
 #include "lib/sandbox/janitor.h"
+#include "lib/sandbox/kernels.h"
 #include "lib/sandbox/language.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
@@ -205,6 +206,16 @@ void sandbox_drain(struct sandbox *sandbox, int64_t deadline)
     kernels_table_close(&sandbox->kernels, NULL, clock_deadline_after_s(LADDER_S));
 }
 
+bool sandbox_closing(struct sandbox *sandbox)
+{
+    bool closing;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    closing = sandbox->closing;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return closing;
+}
+
 static int check_space(struct sandbox *sandbox, struct err *err)
 {
     struct statvfs space;
@@ -226,7 +237,7 @@ static int check_space(struct sandbox *sandbox, struct err *err)
 
 int sandbox_ready(struct sandbox *sandbox, struct err *err)
 {
-    if (sandbox->closing) {
+    if (sandbox_closing(sandbox)) {
         return err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
     }
     if (check_space(sandbox, err) < 0) {
@@ -311,6 +322,9 @@ const char *sandbox_language_version(struct sandbox *sandbox, enum run_language 
 struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
                                  struct err *err)
 {
+    if (request->kind == RUN_CELL) {
+        return kernels_submit(sandbox, request, err);
+    }
     if (vetting_request(sandbox, request, err) < 0 || check_space(sandbox, err) < 0) {
         run_request_free(request);
         return NULL;

@@ -83,7 +83,8 @@ const char *sandbox_language_version(struct sandbox *sandbox, enum run_language 
  * Takes the request over (also on failure) and queues it. A request with an id that is live or done
  * already: the same execution if fingerprint and caller are the same, else EXECUTION_EXISTS. The
  * execution, with one reference for the caller; NULL with QUEUE_FULL, SHUTTING_DOWN,
- * LIMIT_EXCEEDS_MAXIMUM, BAD_PATH, BAD_VALUE, ENGINE_UNAVAILABLE, WORKSPACE_FULL.
+ * LIMIT_EXCEEDS_MAXIMUM, BAD_PATH, BAD_VALUE, ENGINE_UNAVAILABLE, WORKSPACE_FULL; for a cell as
+ * kernels_submit.
  */
 struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
                                  struct err *err);

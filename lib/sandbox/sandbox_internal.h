@@ -52,4 +52,7 @@ struct sandbox {
     char language_version[RUN_LANGUAGE_MAX][SANDBOX_VERSION_SIZE];
 };
 
+/* Has the end begun? Nothing new is started then. */
+bool sandbox_closing(struct sandbox *sandbox);
+
 #endif

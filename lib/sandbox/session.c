@@ -83,6 +83,7 @@ int session_view_from_row(struct sandbox *sandbox, const struct rows_session *ro
         view.state = SESSION_READY;
     }
     (void)session_table_peek(&sandbox->sessions, row->id, &view);
+    view.kernels = kernels_table_count(&sandbox->kernels, row->id);
     if (view.state != SESSION_EXPIRED) {
         view.expires_ms = session_table_expiry(&view.options, view.created_ms, view.used_ms);
     }

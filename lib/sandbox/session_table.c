@@ -286,7 +286,6 @@ bool session_table_peek(struct session_table *table, const char *id, struct sess
     if (entry != NULL && entry->root >= 0) {
         view->used_ms = entry->used_ms;
         view->running = entry->running;
-        view->kernels = entry->kernels;
     }
     if (entry != NULL && entry->closed) {
         view->state = SESSION_DELETING;
@@ -295,12 +294,21 @@ bool session_table_peek(struct session_table *table, const char *id, struct sess
     return entry != NULL;
 }
 
-void session_table_count(struct session_entry *entry, int executions, int kernels)
+void session_table_count(struct session_entry *entry, int executions)
 {
     (void)pthread_mutex_lock(&entry->table->lock);
     entry->running += (size_t)executions; /* wraps around as meant for -1 */
-    entry->kernels += (size_t)kernels;
     (void)pthread_mutex_unlock(&entry->table->lock);
+}
+
+bool session_table_closed(struct session_entry *entry)
+{
+    bool closed;
+
+    (void)pthread_mutex_lock(&entry->table->lock);
+    closed = entry->closed;
+    (void)pthread_mutex_unlock(&entry->table->lock);
+    return closed;
 }
 
 void session_table_options(struct session_entry *entry, struct options *ret_options)

@@ -39,7 +39,6 @@ struct session_entry {
     int64_t used_ms;
     size_t holds;
     size_t running; /* executions */
-    size_t kernels;
     bool closed; /* being deleted */
     struct session_entry *next;
 };
@@ -72,8 +71,11 @@ void session_table_release(struct session_entry *entry, bool use);
 /* As it is now, for a view; false when not in memory. options are copied. */
 bool session_table_peek(struct session_table *table, const char *id, struct session_view *view);
 
-/* Counts an execution (+1, -1) or kernel of a held session. */
-void session_table_count(struct session_entry *entry, int executions, int kernels);
+/* Counts an execution (+1, -1) of a held session. */
+void session_table_count(struct session_entry *entry, int executions);
+
+/* Is a held session being deleted? */
+bool session_table_closed(struct session_entry *entry);
 
 /* A copy of a held session's options as they are now. The caller calls options_done. */
 void session_table_options(struct session_entry *entry, struct options *ret_options);

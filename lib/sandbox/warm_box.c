@@ -19,6 +19,7 @@
 #include "lib/sandbox/boxing.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/warm.h"
+#include "lib/sandbox/warm_life.h"
 #include "lib/store/rows_kernel.h"
 
 #define OPEN_S 30
@@ -31,24 +32,40 @@ static struct run_request *request_of(const struct warm *warm)
     options_apply(session_hold_options(warm->session), request);
     request->kind = RUN_CELL;
     request->language = warm->language;
+    request->limits = warm->limits;
     return request;
+}
+
+static void set_kernel(struct warm *warm, struct kernel *kernel)
+{
+    (void)pthread_mutex_lock(&warm->lock);
+    warm->kernel = kernel;
+    (void)pthread_mutex_unlock(&warm->lock);
 }
 
 static int open_kernel(struct warm *warm, struct box *box, const struct strv *env, struct err *err)
 {
-    struct kernel_config config = { .language = (enum cell_language)warm->language,
-                                    .env = env,
-                                    .deadline = clock_deadline_after_s(OPEN_S),
-                                    .cancel = &warm->opening };
+    const struct kernel_config config = { .language = (enum cell_language)warm->language,
+                                          .env = env,
+                                          .deadline = clock_deadline_after_s(OPEN_S),
+                                          .cancel = &warm->opening };
+    const struct warm_death death = { .stop = BOX_STOP_EXITED, .idle = true };
     struct box_outcome outcome;
-    char reason[128];
+    struct kernel *kernel;
+    char reason[WARM_BOX_REASON_SIZE];
 
-    if (kernel_open(box, &config, &warm->kernel, err) == 0) {
+    if (kernel_open(box, &config, &kernel, err) == 0) {
+        set_kernel(warm, kernel);
         return 0;
     }
     box_end(box, NULL, &outcome);
-    warm_box_reason(&outcome, BOX_STOP_EXITED, reason, sizeof(reason));
-    return err_prefix(err, "%s", reason);
+    if (err->code == ERR_BOX_START_FAILED) {
+        warm_box_reason(&outcome, &death, reason);
+        (void)err_prefix(err, "%s", reason);
+    } else if (err->code == ERR_DEADLINE) {
+        err->code = ERR_BOX_START_FAILED;
+    }
+    return -1;
 }
 
 int warm_box_open(struct warm *warm, struct err *err)
@@ -72,60 +89,91 @@ int warm_box_open(struct warm *warm, struct err *err)
     return result;
 }
 
-void warm_box_close(struct warm *warm)
+/* What there is to be ended: nobody else can reach it any more. */
+static struct kernel *take_kernel(struct warm *warm)
 {
+    struct kernel *kernel;
+
+    (void)pthread_mutex_lock(&warm->lock);
+    kernel = CLEANUP_TAKE(warm->kernel);
+    (void)pthread_mutex_unlock(&warm->lock);
+    return kernel;
+}
+
+void warm_box_close(struct warm *warm, bool politely)
+{
+    struct kernel *kernel = take_kernel(warm);
     struct box_outcome outcome;
-    struct kernel *kernel;
 
-    (void)pthread_mutex_lock(&warm->lock);
-    kernel = CLEANUP_TAKE(warm->kernel);
-    (void)pthread_mutex_unlock(&warm->lock);
-    if (kernel != NULL) {
+    if (kernel != NULL && politely) {
         kernel_close(kernel, &outcome);
+    } else if (kernel != NULL) {
+        kernel_kill(kernel, &outcome);
     }
 }
 
-bool warm_box_lives(struct warm *warm)
+static void tell_status(int status, char out[static WARM_BOX_REASON_SIZE])
 {
-    return warm->kernel == NULL || box_lives(kernel_box(warm->kernel));
-}
+    const size_t size = WARM_BOX_REASON_SIZE;
 
-void warm_box_reason(const struct box_outcome *outcome, enum box_stop stop, char *out, size_t size)
-{
-    if (outcome->oom || stop == BOX_STOP_OOM) {
-        (void)snprintf(out, size, "out of memory (%.100s)", outcome->evidence);
-    } else if (stop == BOX_STOP_DEADLINE) {
-        (void)snprintf(out, size, "timeout: a cell would not be interrupted");
-    } else if (stop == BOX_STOP_CANCELLED) {
-        (void)snprintf(out, size, "killed: a cancelled cell would not be interrupted");
-    } else if (stop == BOX_STOP_PEER_LOST) {
-        (void)snprintf(out, size, "protocol: the driver's connection was closed or broken");
-    } else if (!outcome->has_status) {
-        (void)snprintf(out, size, "killed from outside");
-    } else if (WIFSIGNALED(outcome->wait_status)) {
-        int number = WTERMSIG(outcome->wait_status);
-        const char *name = sigabbrev_np(number);
+    if (WIFSIGNALED(status)) {
+        const char *name = sigabbrev_np(WTERMSIG(status));
 
-        (void)snprintf(out, size, "signal %d (%s)", number, name == NULL ? "?" : name);
+        (void)snprintf(out, size, "signal %d (%s)", WTERMSIG(status), name == NULL ? "?" : name);
     } else {
-        (void)snprintf(out, size, "exit status %d", WEXITSTATUS(outcome->wait_status));
+        (void)snprintf(out, size, "exit status %d", WEXITSTATUS(status));
     }
 }
 
-void warm_box_bury(struct warm *warm, enum box_stop stop, struct box_outcome *ret_outcome)
+/* Ended by kernd, since it did not end otherwise. */
+static void tell_killed(const struct warm_death *death, char out[static WARM_BOX_REASON_SIZE])
 {
-    struct box_outcome outcome = { .evidence = "" };
-    struct kernel *kernel;
-    char reason[200];
+    const bool late = death->stop == BOX_STOP_DEADLINE;
 
-    (void)pthread_mutex_lock(&warm->lock);
-    kernel = CLEANUP_TAKE(warm->kernel);
-    (void)pthread_mutex_unlock(&warm->lock);
-    if (kernel != NULL) {
-        kernel_close(kernel, &outcome);
+    (void)snprintf(out, WARM_BOX_REASON_SIZE, "%s: %s", late ? "timeout" : "cancelled",
+                   death->at_once ? "the kernel was killed with its cell, as onTimeout asked"
+                                  : "a cell went on after it was interrupted, and was killed");
+}
+
+void warm_box_reason(const struct box_outcome *outcome, const struct warm_death *death,
+                     char out[static WARM_BOX_REASON_SIZE])
+{
+    const size_t size = WARM_BOX_REASON_SIZE;
+    /* Not by the SIGKILL with which kernd ends what is left of a box. */
+    const bool own_end = outcome->has_status && !(WIFSIGNALED(outcome->wait_status) &&
+                                                  WTERMSIG(outcome->wait_status) == SIGKILL);
+
+    if (outcome->oom || death->stop == BOX_STOP_OOM) {
+        (void)snprintf(out, size, "oom: %.150s", outcome->evidence);
+    } else if (outcome->escape_blocked) {
+        (void)snprintf(out, size, "escape_blocked: %.150s", outcome->evidence);
+    } else if (death->stop == BOX_STOP_DEADLINE || death->stop == BOX_STOP_CANCELLED) {
+        tell_killed(death, out);
+    } else if (death->stop == BOX_STOP_DISK) {
+        (void)snprintf(out, size, "disk_full: %.150s", outcome->evidence);
+    } else if (death->stop == BOX_STOP_PEER_LOST && (death->nonsense || !own_end)) {
+        (void)snprintf(out, size, "protocol: %s",
+                       death->nonsense ? "the interpreter's side sent what no driver sends"
+                                       : "the connection to the interpreter was closed");
+    } else if (outcome->has_status) {
+        tell_status(outcome->wait_status, out);
+    } else {
+        (void)snprintf(out, size, "lost: killed from outside; why is not known");
     }
-    warm_box_reason(&outcome, stop, reason, sizeof(reason));
-    warm_set_dead(warm, reason);
+}
+
+void warm_box_bury(struct warm *warm, const struct warm_death *death,
+                   struct box_outcome *ret_outcome)
+{
+    struct kernel *kernel = take_kernel(warm);
+    struct box_outcome outcome = { .evidence = "" };
+    char reason[WARM_BOX_REASON_SIZE];
+
+    if (kernel != NULL) {
+        kernel_kill(kernel, &outcome);
+    }
+    warm_box_reason(&outcome, death, reason);
+    warm_life_die(warm, reason);
     if (ret_outcome != NULL) {
         *ret_outcome = outcome;
     }

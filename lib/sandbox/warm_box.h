@@ -16,20 +16,26 @@ struct warm;
 /* Starts a box and the driver in it. 0, or -1 and why. */
 int warm_box_open(struct warm *warm, struct err *err);
 
-/* Politely ends the interpreter; nothing if there is none. */
-void warm_box_close(struct warm *warm);
+/* Ends the interpreter; nothing if there is none. politely: its exit handlers run. */
+void warm_box_close(struct warm *warm, bool politely);
 
-/* Does an idle interpreter still live? */
-bool warm_box_lives(struct warm *warm);
+/* How an interpreter came to its end, but for what the outcome of its box says. */
+struct warm_death {
+    enum box_stop stop; /* what the last round of its box ended with */
+    bool at_once;       /* DEADLINE, CANCELLED: the cell's kill was wanted, without an interrupt */
+    bool nonsense;      /* PEER_LOST: the driver broke the protocol */
+    bool idle;          /* no cell ran */
+};
 
-/*
- * Ends a dead interpreter and writes down why it died, by evidence. stop: what the last round of
- * its box ended with, BOX_STOP_EXITED for one that died idle. *ret_outcome may be NULL.
- */
-void warm_box_bury(struct warm *warm, enum box_stop stop, struct box_outcome *ret_outcome);
+/* Ends a dead interpreter and writes down why it died, by evidence. *ret_outcome may be NULL. */
+void warm_box_bury(struct warm *warm, const struct warm_death *death,
+                   struct box_outcome *ret_outcome);
 
-/* "exit status 3", "signal 11 (SEGV)", ... from an outcome. Pure. */
-void warm_box_reason(const struct box_outcome *outcome, enum box_stop stop, char *out, size_t size);
+#define WARM_BOX_REASON_SIZE 200
+
+/* "exit status 3", "signal 11 (SEGV)", "oom: ..." Pure. */
+void warm_box_reason(const struct box_outcome *outcome, const struct warm_death *death,
+                     char out[static WARM_BOX_REASON_SIZE]);
 
 /* The row: made, brought up to date, deleted. */
 int warm_box_insert(struct warm *warm, struct err *err);

@@ -8,35 +8,32 @@
 #include "lib/sandbox/warm_cell.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/cell/kernel.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_table.h"
 #include "lib/sandbox/verdict.h"
 #include "lib/sandbox/warm.h"
 #include "lib/sandbox/warm_box.h"
+#include "lib/sandbox/warm_life.h"
 
-static double limit_of(const struct warm *warm, const struct run_request *request)
-{
-    return request->limits.timeout_s > 0 ? request->limits.timeout_s : warm->timeout_s;
-}
-
-static void set_current(struct warm *warm, struct execution *execution)
+static void set_running(struct warm *warm, bool running)
 {
     (void)pthread_mutex_lock(&warm->lock);
-    warm->current = execution;
-    if (execution != NULL) {
-        warm->state = KERNELS_BUSY;
-        warm->cells++;
-    }
+    warm->running = running;
+    warm->cells += running ? 1 : 0;
     warm->used_ms = clock_wall_ms();
+    warm->used_ns = clock_mono_ns();
     (void)pthread_mutex_unlock(&warm->lock);
+    session_table_count(session_hold_entry(warm->session), running ? 1 : -1);
 }
 
 /* The state was kept: the cell's own end, or an interrupt at the deadline or on request. */
-static void judge_alive(const struct warm *warm, const struct execution *execution,
-                        const struct kernel_reply *reply, struct run_result *result)
+static void judge_alive(const struct execution *execution, const struct kernel_reply *reply,
+                        struct run_result *result)
 {
     result->has_exit_code = reply->has_exit_code;
     result->exit_code = reply->exit_code;
@@ -46,7 +43,7 @@ static void judge_alive(const struct warm *warm, const struct execution *executi
             result->fault_message, sizeof(result->fault_message),
             "the time limit of %gs passed: the cell was interrupted, the kernel kept its "
             "state",
-            limit_of(warm, execution->request));
+            execution->request->limits.timeout_s);
     } else if (reply->stop == BOX_STOP_CANCELLED) {
         result->fault = RUN_FAULT_CANCELLED;
         (void)snprintf(result->fault_message, sizeof(result->fault_message),
@@ -55,27 +52,58 @@ static void judge_alive(const struct warm *warm, const struct execution *executi
     }
 }
 
+/* Its kernel was ended on request: whatever the pump saw of that first, it was no accident. */
+static bool is_ended_on_request(const struct execution *execution)
+{
+    switch (cancel_get(&execution->cancel)) {
+    case CANCEL_SESSION_GONE:
+    case CANCEL_KERNEL_GONE:
+    case CANCEL_SHUTDOWN:
+        return true;
+    case CANCEL_NONE:
+    case CANCEL_REQUESTED:
+    case CANCEL_CLIENT_GONE:
+        return false;
+    }
+    return false;
+}
+
+static void tell_lost_state(const struct warm *warm, struct run_result *result)
+{
+    char cause[sizeof(result->fault_message)];
+
+    memcpy(cause, result->fault_message, sizeof(cause));
+    if (result->fault == RUN_FAULT_NONE || result->fault == RUN_FAULT_KILLED) {
+        result->fault = RUN_FAULT_KILLED;
+        (void)snprintf(result->fault_message, sizeof(result->fault_message),
+                       "the kernel died while the cell ran, its state is lost: %.180s",
+                       warm->reason);
+    } else {
+        (void)snprintf(result->fault_message, sizeof(result->fault_message),
+                       "%.200s; the kernel's state is lost", cause);
+    }
+}
+
 static void judge_dead(struct warm *warm, const struct execution *execution,
                        const struct kernel_reply *reply, struct run_result *result)
 {
     struct box_outcome outcome;
+    const struct warm_death death = {
+        .stop = is_ended_on_request(execution) ? BOX_STOP_CANCELLED : reply->stop,
+        .at_once = execution->request->kill_at_end,
+        .nonsense = reply->nonsense,
+    };
     const struct verdict_input input = {
-        .stop = reply->stop,
+        .stop = death.stop,
         .cancelled = cancel_get(&execution->cancel),
-        .timeout_s = limit_of(warm, execution->request),
-        .memory_mb = session_hold_options(warm->session)->limits.memory_mb,
+        .timeout_s = execution->request->limits.timeout_s,
+        .memory_mb = warm->limits.memory_mb,
         .outcome = &outcome,
     };
 
-    warm_box_bury(warm, reply->stop, &outcome);
+    warm_box_bury(warm, &death, &outcome);
     verdict_apply(&input, result);
-    if (result->fault == RUN_FAULT_NONE) {
-        result->fault = RUN_FAULT_KILLED;
-    }
-    if (result->fault_message[0] == '\0' || reply->stop == BOX_STOP_PEER_LOST) {
-        (void)snprintf(result->fault_message, sizeof(result->fault_message),
-                       "the kernel died while the cell ran: %.200s", warm->reason);
-    }
+    tell_lost_state(warm, result);
 }
 
 static void fill_times(struct execution *execution, int64_t began_ns)
@@ -107,6 +135,35 @@ static void fill_result(struct execution *execution, const struct box_io *io,
     reply->late_stderr = BUF_INIT(0);
 }
 
+static void prepare(struct execution *execution, struct box_io *io)
+{
+    const struct limits *limits = &execution->request->limits;
+    struct run_result *result = &execution->result;
+
+    *io = (struct box_io){
+        .sink = &execution->sink.sink,
+        .max_output = (size_t)limits->max_output_bytes,
+        .capture_stdout = &result->stdout_data,
+        .capture_stderr = &result->stderr_data,
+        .deadline = clock_deadline_after_s(limits->timeout_s),
+        .cancel = &execution->cancel,
+        .peer_fd = -1,
+    };
+    result->stdout_data.max = io->max_output;
+    result->stderr_data.max = io->max_output;
+}
+
+static void tell_enforced(struct warm *warm, struct run_result *result)
+{
+    struct box_enforced enforced;
+
+    box_enforced(kernel_box(warm->kernel), &enforced);
+    result->enforced = (struct run_enforced){
+        .memory = enforced.memory, .pids = enforced.pids, .cpu = enforced.cpu, .disk = enforced.disk
+    };
+}
+
+/* One cell, from its start to the driver's word, or the death of either. */
 static int run(struct warm *warm, struct execution *execution, struct box_io *io,
                struct cell_results *cells, struct kernel_reply *reply, struct err *err)
 {
@@ -118,55 +175,53 @@ static int run(struct warm *warm, struct execution *execution, struct box_io *io
                                       .stdin_data = request->stdin_data,
                                       .stdin_size = request->stdin_size,
                                       .kill = request->kill_at_end };
+    int result;
 
+    set_running(warm, true);
+    execution_set_box(execution, kernel_box(warm->kernel));
     events_add(execution->tape, EVENT_STARTED, 0, NULL, 0);
-    if (kernel_run(warm->kernel, &cell, reply, err) == 0) {
-        return 0;
-    }
+    result = kernel_run(warm->kernel, &cell, reply, err);
+    execution_set_box(execution, NULL);
+    set_running(warm, false);
+    return result;
+}
+
+/* It had died before the cell began. */
+static void refuse(struct warm *warm, struct err *err)
+{
+    const struct warm_death death = { .stop = BOX_STOP_EXITED, .idle = true };
+
     if (err->code == ERR_KERNEL_DEAD) {
-        warm_box_bury(warm, BOX_STOP_EXITED, NULL);
+        warm_box_bury(warm, &death, NULL);
         (void)err_set(err, ERR_KERNEL_DEAD, 0, "the kernel is dead: %s", warm->reason);
     }
-    return -1;
 }
 
 int warm_cell_run(struct warm *warm, struct execution *execution, struct err *err)
 {
-    const struct run_request *request = execution->request;
-    struct run_result *result = &execution->result;
     struct cell_results cells = CELL_RESULTS_INIT;
     struct kernel_reply reply;
-    struct box_enforced enforced;
-    const int64_t began_ns = clock_mono_ns();
-    struct box_io io = {
-        .sink = &execution->sink.sink,
-        .max_output = (size_t)request->limits.max_output_bytes,
-        .capture_stdout = &result->stdout_data,
-        .capture_stderr = &result->stderr_data,
-        .deadline = clock_deadline_after_s(limit_of(warm, request)),
-        .cancel = &execution->cancel,
-        .peer_fd = -1,
-    };
+    struct box_io io;
+    int64_t began_ns;
     int ran;
 
-    result->stdout_data.max = io.max_output;
-    result->stderr_data.max = io.max_output;
-    box_enforced(kernel_box(warm->kernel), &enforced);
-    result->enforced = (struct run_enforced){
-        .memory = enforced.memory, .pids = enforced.pids, .cpu = enforced.cpu, .disk = enforced.disk
-    };
-    set_current(warm, execution);
-    execution_set_box(execution, kernel_box(warm->kernel));
+    if (warm_life_wake(warm, err) < 0) {
+        return -1;
+    }
+    tell_enforced(warm, &execution->result);
+    began_ns = clock_mono_ns();
+    prepare(execution, &io);
     ran = run(warm, execution, &io, &cells, &reply, err);
-    execution_set_box(execution, NULL);
-    set_current(warm, NULL);
-    if (ran == 0) {
+    if (ran < 0) {
+        refuse(warm, err);
+    } else {
         fill_result(execution, &io, &cells, &reply);
         fill_times(execution, began_ns);
+        execution->result.state_kept = reply.alive;
         if (reply.alive) {
-            judge_alive(warm, execution, &reply, result);
+            judge_alive(execution, &reply, &execution->result);
         } else {
-            judge_dead(warm, execution, &reply, result);
+            judge_dead(warm, execution, &reply, &execution->result);
         }
         kernel_reply_done(&reply);
     }
