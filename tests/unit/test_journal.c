@@ -324,6 +324,31 @@ static void torn_logs(void **state)
     }
 }
 
+/* A log that goes on is in its file before long, for whoever comes after a crash. */
+static void running_logs_are_saved(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    int64_t deadline = clock_deadline_after_s(30);
+    char log[1000];
+    char path[SHELF_PATH_SIZE];
+    struct stat status = { .st_size = 0 };
+
+    (void)state;
+    assert_true(put(tape, OUT, "so far", 0));
+    shelf_path("exe_1", path);
+    while (fstatat(scratch_fd, path, &status, 0) < 0 || status.st_size == 0) {
+        assert_false(clock_passed(deadline));
+    }
+    write_log("exe_2", log, read_log("exe_1", log, sizeof(log)));
+    assert_true(put(tape, OUT, " and on", 6));
+    tape_finish(tape);
+    assert_events(tape, 0, "0:2:so far 1:2: and on END");
+    tape_unref(tape);
+    tape = journal_find(journal, "exe_2", NULL);
+    assert_events(tape, 0, "0:2:so far LOST");
+    tape_unref(tape);
+}
+
 static void ring(void *context)
 {
     (void)atomic_fetch_add((atomic_int *)context, 1);
@@ -550,6 +575,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(long_logs, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(output_above_the_maximum, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(torn_logs, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(running_logs_are_saved, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(waking, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(many_followers, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(raw_streams, open_journal, close_journal),
