@@ -8,27 +8,26 @@
 // synchronously.
 'use strict';
 
+const { createHook } = require('node:async_hooks');
 const fs = require('node:fs');
 const inspector = require('node:inspector');
+const { isBuiltin } = require('node:module');
+const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const util = require('node:util');
-const vm = require('node:vm');
+const { Worker } = require('node:worker_threads');
 const { install } = require('./driver_globals.js');
 const { rewriteCalls, rewriteStatements } = require('./driver_imports.js');
-const { Link } = require('./driver_link.js');
 
 const SOCKET = '/run/kernd/driver.sock';
-const LATE_SIGNAL_MS = 100;
-const TERMINATED = 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
 
 class Exit extends Error {}
+class Interrupted extends Error {}
 
 const exit = process.exit.bind(process);
 const session = new inspector.Session();
 const exchange = {}; // where the inspector's functions leave what they were called with
 let running = null; // { cell, finish(code, interrupted) }
-let owedSignals = 0; // interrupts whose frame came when their cell had ended, without the signal
-let tookSignal = 0; // number of the last cell that a signal stopped before its frame was read
 
 // ---- evaluation ----------------------------------------------------------------------------------
 
@@ -56,17 +55,33 @@ async function valueOf(remote) {
   return value;
 }
 
-// Runs to the first await under a watch for SIGINT; then the event loop watches.
+// The inspector holds the promise of a cell weakly, and brings the process down when it is collected
+// before it is settled. It is among the first that the evaluation makes.
+let made = [];
+const watch = createHook({
+  init(_id, type, _trigger, resource) {
+    if (type === 'PROMISE' && made.length < 4) made.push(resource);
+  },
+});
+const unsettled = new Set();
+
+// Runs up to the first await before it returns.
 async function evaluate(source, name) {
-  const expression = `${rewriteCalls(source)}\n//# sourceURL=${name}`;
-  const reply = new Promise((resolve, reject) => {
-    exchange.start = () => session.post('Runtime.evaluate', {
-      expression, replMode: true, awaitPromise: true, objectGroup: 'cell',
-    }, (error, result) => (error ? reject(new Error(error.message)) : resolve(result)));
+  made = [];
+  watch.enable();
+  const reply = post('Runtime.evaluate', {
+    expression: `${rewriteCalls(source)}\n//# sourceURL=${name}`,
+    replMode: true,
+    awaitPromise: true,
+    objectGroup: 'cell',
   });
-  reply.catch(() => {});
-  vm.runInThisContext('globalThis[Symbol.for("kernd")].start()', { breakOnSigint: true });
-  const { result, exceptionDetails } = await reply;
+  watch.disable();
+  const held = made;
+  unsettled.add(held);
+  const { result, exceptionDetails } = await reply.catch(() => {
+    throw new Interrupted(); // there is no other reason why it has no reply
+  });
+  unsettled.delete(held);
   if (exceptionDetails === undefined) return valueOf(result);
   const error = exceptionDetails.exception ? await valueOf(exceptionDetails.exception)
     : new Error(exceptionDetails.text);
@@ -131,12 +146,16 @@ function bundleOf(value) {
   return bundle;
 }
 
+function sendResult(bundle, isMain, limit) {
+  link.postMessage({ result: { bundle, isMain, textMax: limit } });
+}
+
 // Sends at once where it can, so that results keep the order of the calls.
 function show(value, isMain, limit, isBundle = false) {
   if (value === undefined) return undefined;
   const bundle = isBundle ? encoded(value) : bundleOf(value);
-  if (util.types.isPromise(bundle)) return bundle.then((done) => link.result(done, isMain, limit));
-  return link.result(bundle, isMain, limit);
+  if (util.types.isPromise(bundle)) return bundle.then((done) => sendResult(done, isMain, limit));
+  return sendResult(bundle, isMain, limit);
 }
 
 let textMax = 1 << 20;
@@ -206,60 +225,57 @@ function prepareStreams(input) {
 // ---- cells ---------------------------------------------------------------------------------------
 
 // The end of a cell comes by its value, by an error, an exit, or an interrupt: the first counts.
-function runCell(cell) {
-  return new Promise((resolve) => {
-    running = { cell, finish: (code, interrupted = false) => resolve({ code, interrupted }) };
-    const { finish } = running;
-    const name = String(cell.name ?? 'cell').replace(/\s/g, '-');
-    evaluateAny(String(cell.code ?? ''), name)
-      .then((value) => value) // a promise as the last value is awaited too
-      .then((value) => show(value, true, cell.textMax))
-      .then(() => finish(process.exitCode ?? 0))
-      .catch((error) => fail(error, finish));
-  });
+function begin(cell) {
+  const finish = (code, interrupted = false) => {
+    if (running?.cell === cell) end(code, interrupted);
+  };
+  running = { cell, finish };
+  prepare(cell);
+  const name = String(Buffer.from(cell.name ?? 'cell')).replace(/\s/g, '-');
+  const source = String(Buffer.from(cell.code ?? ''));
+  // The last call: an interrupt ends this function in the middle of it.
+  evaluateAny(source, name)
+    .then((value) => value) // a promise as the last value is awaited too
+    .then((value) => show(value, true, cell.textMax))
+    .then(() => finish(process.exitCode ?? 0))
+    .catch((error) => fail(error, finish));
+}
+
+function prepare(cell) {
+  for (const pair of String(Buffer.from(cell.environment ?? '')).split('\0')) {
+    const equals = pair.indexOf('=');
+    if (equals > 0) process.env[pair.slice(0, equals)] = pair.slice(equals + 1);
+  }
+  if (cell.directory !== undefined) process.chdir(String(Buffer.from(cell.directory)));
+  prepareStreams(cell.stdin);
+  textMax = cell.textMax;
+  process.exitCode = undefined;
+}
+
+function end(code, interrupted) {
+  const { number } = running.cell;
+  running = null;
+  process.exitCode = undefined;
+  session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
+  link.postMessage({ end: { number, code: Number(code) & 0xff, interrupted } });
 }
 
 function fail(error, finish) {
   if (error instanceof Exit) {
     finish(error.code);
-  } else if (error?.code === TERMINATED) {
-    tookSignal = running?.cell.number ?? 0;
-    process.stderr.write('Interrupted\n');
-    finish(130, true);
+  } else if (error instanceof Interrupted) {
+    interrupt(running?.cell.number);
   } else {
     complain(error);
     finish(1);
   }
 }
 
-async function serve(cell) {
-  if (owedSignals > 0) {
-    // A signal for the cell before is still on its way: it must not stop this one.
-    await new Promise((resolve) => setTimeout(resolve, LATE_SIGNAL_MS));
-    owedSignals = 0;
-  }
-  for (const pair of String(cell.environment ?? '').split('\0')) {
-    const equals = pair.indexOf('=');
-    if (equals > 0) process.env[pair.slice(0, equals)] = pair.slice(equals + 1);
-  }
-  if (cell.directory !== undefined) process.chdir(String(cell.directory));
-  prepareStreams(cell.stdin);
-  textMax = cell.textMax;
-  process.exitCode = undefined;
-  const { code, interrupted } = await runCell(cell);
-  running = null;
-  process.exitCode = undefined;
-  session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
-  link.end(cell.number, Number(code) & 0xff, interrupted);
-}
-
 function interrupt(number) {
-  if (running !== null && running.cell.number === number) {
-    process.stderr.write('Interrupted\n');
-    running.finish(130, true);
-  } else if (number !== tookSignal) {
-    owedSignals++;
-  }
+  if (running === null || running.cell.number !== number) return;
+  watch.disable();
+  process.stderr.write('Interrupted\n');
+  running.finish(130, true);
 }
 
 function onUncaught(error) {
@@ -267,29 +283,29 @@ function onUncaught(error) {
   else if (!(error instanceof Exit)) complain(error);
 }
 
-const link = new Link(process.argv[2] || SOCKET, {
-  cell: (cell) => { serve(cell); },
-  interrupt,
-  end: () => exit(0),
+function importFrom(specifier) {
+  const base = pathToFileURL(module_.filename);
+  if (/^\.{0,2}\//.test(specifier)) return import(new URL(specifier, base).href);
+  if (isBuiltin(specifier) || /^[a-z]+:/.test(specifier)) return import(specifier);
+  return import(pathToFileURL(module_.require.resolve(specifier)).href);
+}
+
+const link = new Worker(path.join(__dirname, 'driver_link.js'), {
+  workerData: process.argv[2] || SOCKET,
+});
+link.on('message', (message) => {
+  if (message.gone) exit(0);
+  if (message.interrupt) interrupt(message.interrupt);
+  if (message.cell) begin(message.cell);
 });
 Object.defineProperty(globalThis, Symbol.for('kernd'), { value: exchange });
-globalThis.__import__ = (specifier) => importFrom(specifier);
+globalThis.__import__ = importFrom;
 process.exit = (code) => {
   throw Object.assign(new Exit('process.exit'), { code: code ?? process.exitCode ?? 0 });
 };
-process.on('SIGINT', () => { owedSignals = Math.max(0, owedSignals - 1); });
+process.on('SIGINT', () => {}); // interrupts come as frames too
 process.on('uncaughtException', onUncaught);
 process.on('unhandledRejection', onUncaught);
 session.connect();
 const module_ = install('[kernel]');
-
-function importFrom(specifier) {
-  const base = pathToFileURL(module_.filename);
-  if (/^\.{0,2}\//.test(specifier)) return import(new URL(specifier, base).href);
-  if (require('node:module').isBuiltin(specifier) || /^[a-z]+:/.test(specifier)) {
-    return import(specifier);
-  }
-  return import(pathToFileURL(module_.require.resolve(specifier)).href);
-}
-
-link.ready();
+link.postMessage({ ready: true });

@@ -9,6 +9,9 @@
  *     kernel_interrupt            any thread, while a cell runs
  *     kernel_close                polite, then by force; tells the box's outcome
  *
+ * Between cells nobody reads the kernel's output: a thread or child that writes more than a pipe
+ * holds waits for the next cell, which delivers what it wrote apart from its own output.
+ *
  * All but kernel_interrupt are for one thread at a time, and the thread that started the box must
  * live as long as the box. A dead kernel (a reply with alive false, or KERNEL_DEAD) can only be
  * closed; why it died is in the outcome, by evidence.

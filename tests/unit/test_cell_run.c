@@ -138,6 +138,30 @@ static void pools_of_each_start_method_work(void **state)
     }
 }
 
+static void figures_go_to_files_unless_the_caller_says_otherwise(void **state)
+{
+    CLEANUP_STRV struct strv env = { 0 };
+    struct cell_code what = { .language = CELL_PYTHON,
+                              .code = "import os\nprint(os.environ['MPLBACKEND'], "
+                                      "os.environ['MPLCONFIGDIR'])",
+                              .env = &env };
+    struct cellkit_result result;
+    struct box *box = NULL;
+
+    (void)state;
+    check(CELL_PYTHON, what.code, 0, "Agg /tmp/.matplotlib\n");
+    strv_add(&env, "MPLBACKEND=pdf");
+    strv_add(&env, "MPLCONFIGDIR=/x");
+    what.code_size = strlen(what.code);
+    cellkit_prepare(&result, 60);
+    what.results = &result.results;
+    box = cellkit_box(NULL);
+    assert_int_equal(cell_run_once(box, &what, &result.io, &result.stop, NULL), 0);
+    box_end(box, &result.io, &result.outcome);
+    assert_string_equal(cellkit_out(&result), "pdf /x\n");
+    cellkit_done(&result);
+}
+
 static void a_deadline_and_a_missing_interpreter(void **state)
 {
     CLEANUP_STRV struct strv env = { 0 };
@@ -194,6 +218,7 @@ int main(void)
         cmocka_unit_test(nonsense_on_the_connection_is_flagged),
         cmocka_unit_test(the_driver_socket_is_gone_before_the_code_runs),
         cmocka_unit_test(pools_of_each_start_method_work),
+        cmocka_unit_test(figures_go_to_files_unless_the_caller_says_otherwise),
         cmocka_unit_test(a_deadline_and_a_missing_interpreter),
         cmocka_unit_test(a_repr_that_never_ends_meets_the_deadline),
     };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node drivers: one-shot code beside `node -e`, and cells of a kernel."""
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -32,6 +33,11 @@ FIRST_LINES_AS_EVAL = (
 )
 
 
+def refuses_modules(outcome):
+    """Did an older node (before 20.19) refuse code that is a module? We run it there too."""
+    return outcome[0] == 1 and re.search("outside a module|await is only valid", outcome[2])
+
+
 class OneShot(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -57,14 +63,25 @@ class OneShot(unittest.TestCase):
     def test_same_as_eval(self):
         for code in SAME_AS_EVAL:
             with self.subTest(code):
-                self.assertEqual(*self.both(code))
+                ours, theirs = self.both(code)
+                if not refuses_modules(theirs):
+                    # From 22 on node adds a warning where an await never ends.
+                    self.assertEqual((*ours[:2], ours[2] or theirs[2].partition("Warning: Det")[0]),
+                                     (*theirs[:2], theirs[2].partition("Warning: Det")[0]))
+
+    def test_modules_work_whatever_the_version(self):
+        ours, _ = self.both("import { a } from './a.mjs'; console.log(await a)")
+        self.assertEqual(ours, (0, "5\n", ""))
 
     def test_errors_begin_as_in_eval(self):
         for code in FIRST_LINES_AS_EVAL:
             with self.subTest(code):
                 ours, theirs = self.both(code)
+                if refuses_modules(theirs):
+                    continue
                 self.assertEqual(ours[:2], theirs[:2])
-                self.assertEqual(ours[2].split("\n    at ")[0], theirs[2].split("\n    at ")[0])
+                expected = theirs[2].split("\n    at ")[0].replace("\nExpression expected", "")
+                self.assertEqual(ours[2].split("\n    at ")[0], expected)
 
 
 class InAKernel(unittest.TestCase):
@@ -168,9 +185,24 @@ class InAKernel(unittest.TestCase):
             done = self.kernel.finish()
             self.assertEqual((done.code, done.interrupted, done.stderr), (130, True, "Interrupted\n"))
             self.assertEqual(self.good("1"), ("", ["1"]))
+        for _ in range(20):
+            self.kernel.start("await new Promise(() => {})")
+            self.kernel.interrupt()
+            self.assertEqual(self.kernel.finish().code, 130)
+            self.good("for (let i = 0, a; i < 3e5; i++) a = { i };")  # collects garbage
         self.kernel.interrupt()
         self.assertEqual(self.good("let n = 0; for (let i = 0; i < 3e8; i++) n++; n"),
                          ("", ["300000000"]))
+
+    def test_interrupts_at_any_moment(self):
+        self.good("let n = 0")
+        for number in range(60):
+            self.kernel.start("n++; for (let i = 0, a; i < %d; i++) a = { i }; await 1; n"
+                              % (number * number * 3000))
+            self.kernel.interrupt()
+            done = self.kernel.finish()
+            self.assertIn((done.code, done.interrupted), ((0, False), (130, True)), done)
+        self.assertEqual(self.good("typeof n"), ("", ["'number'"]))
 
     def test_the_end_of_the_connection_is_the_end(self):
         self.good("process.on('exit', () => console.log('bye')); undefined")
