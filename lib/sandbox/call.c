@@ -115,9 +115,8 @@ static int replace_spare(struct call *call, struct err *err)
     cell_unboot(CLEANUP_TAKE(call->booted));
     drop_box(call);
     call->result->usage.source = "cold";
-    return boxing_start(&boxing, &call->box, err) < 0
-               ? -1
-               : boxing_secrets(&boxing, call->box, err);
+    return boxing_start(&boxing, &call->box, err) < 0 ? -1
+                                                      : boxing_secrets(&boxing, call->box, err);
 }
 
 static int run_code(struct call *call, const struct strv *env, enum box_stop *ret_stop,
@@ -243,7 +242,7 @@ static bool take_spare(struct call *call)
         spare->place = (struct place){ .root = -1 };
     }
     call->result->usage.source = "spare";
-    spares_discard(spare);
+    spare_free(spare);
     return true;
 }
 

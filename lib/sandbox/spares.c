@@ -7,7 +7,6 @@
  */
 #include "lib/sandbox/spares.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -15,24 +14,18 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
-#include "lib/base/fd.h"
-#include "lib/base/id.h"
 #include "lib/base/text.h"
-#include "lib/box/box.h"
-#include "lib/cell/cell.h"
 #include "lib/sandbox/guest_env.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/shelf.h"
 
 #define LANE_THREADS 2
 #define LANE_QUEUE 64
-#define BOOT_S 20
 /* In all: each is an interpreter of some ten megabytes. */
 #define SPARES_MAX 64
 #define SHELVES_MAX 256
 #define FAILURES_MAX 3
 #define IDLE_NS (60 * CLOCK_NS_PER_S)
-#define MIB (UINT64_C(1) << 20)
 
 struct spares {
     struct sandbox *sandbox;
@@ -73,31 +66,12 @@ struct spares *spares_new(struct sandbox *sandbox, struct err *err)
     return spares;
 }
 
-void spares_discard(struct spare *spare)
-{
-    struct box_outcome outcome;
-
-    if (spare == NULL) {
-        return;
-    }
-    cell_unboot(spare->booted);
-    if (spare->box != NULL) {
-        box_end(spare->box, NULL, &outcome);
-    }
-    if (spare->place.path != NULL) {
-        place_close(&spare->place);
-    }
-    strv_done(&spare->env);
-    strv_done(&spare->change);
-    free(spare);
-}
-
 static void discard_all(struct spare *spare)
 {
     while (spare != NULL) {
         struct spare *next = spare->next;
 
-        spares_discard(spare);
+        spare_free(spare);
         spare = next;
     }
 }
@@ -154,67 +128,12 @@ static struct spare *take_shelves(struct spares *spares,
     return all;
 }
 
-/* ---- booting, on the lane ---- */
-
-static int open_place(struct spares *spares, const struct shelf *shelf, struct spare *spare,
-                      struct err *err)
-{
-    char name[ID_SIZE];
-
-    if (shelf->session_id[0] != '\0') {
-        return 0;
-    }
-    return place_open_fresh(spares->sandbox, id_make("call-spare", name), &spare->place, err);
-}
-
-static int boot_driver(struct spares *spares, const struct shelf *shelf, struct spare *spare,
-                       const struct boxing *boxing)
-{
-    struct cell_boot boot = { .language = (enum cell_language)shelf->like->language,
-                              .env = &spare->env,
-                              .deadline = clock_deadline_after_s(BOOT_S),
-                              .cancel = &spares->cancel };
-
-    boxing_env(boxing, &spare->env);
-    return shelf->driver ? cell_boot(spare->box, &boot, &spare->booted, NULL) : 0;
-}
-
-static struct spare *boot_one(struct spares *spares, const struct shelf *shelf)
-{
-    struct spare *spare = alloc_zero(1, sizeof(*spare));
-    CLEANUP_FD int root = -1;
-    struct boxing boxing = { .sandbox = spares->sandbox,
-                             .request = shelf->like,
-                             .workspace = shelf->workspace,
-                             .root = -1,
-                             .cancel = &spares->cancel,
-                             .driver = shelf->driver };
-
-    if (open_place(spares, shelf, spare, NULL) < 0) {
-        spares_discard(spare);
-        return NULL;
-    }
-    if (boxing.workspace == NULL) {
-        boxing.workspace = spare->place.path;
-    } else {
-        root = open(boxing.workspace, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        boxing.root = root;
-    }
-    if (boxing_start(&boxing, &spare->box, NULL) < 0 ||
-        boot_driver(spares, shelf, spare, &boxing) < 0) {
-        spares_discard(spare);
-        return NULL;
-    }
-    spare->born_ns = clock_mono_ns();
-    return spare;
-}
-
 static void boot_run(struct pool_job *job)
 {
     struct boot *boot = CONTAINER_OF(job, struct boot, job);
     struct shelf *shelf = boot->shelf;
     struct spares *spares = shelf->spares;
-    struct spare *spare = boot_one(spares, shelf);
+    struct spare *spare = spare_boot(spares->sandbox, shelf, &spares->cancel);
 
     (void)pthread_mutex_lock(&spares->lock);
     shelf->booting--;
@@ -228,7 +147,7 @@ static void boot_run(struct pool_job *job)
     }
     release(shelf);
     (void)pthread_mutex_unlock(&spares->lock);
-    spares_discard(spare);
+    spare_free(spare);
     free(boot);
 }
 
@@ -317,16 +236,6 @@ static struct spare *pop(struct spares *spares, struct shelf *shelf, const struc
     return spare;
 }
 
-static bool arm(struct spare *spare, const struct run_request *request)
-{
-    const struct box_limits limits = { .memory_bytes = request->limits.memory_mb * MIB,
-                                       .pids = (uint32_t)request->limits.pids,
-                                       .cpus = request->limits.cpus,
-                                       .disk_bytes = request->limits.disk_mb * MIB };
-
-    return box_lives(spare->box) && box_rearm(spare->box, &limits, NULL) == 0;
-}
-
 struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
 {
     CLEANUP_STRV struct strv env = { 0 };
@@ -348,9 +257,9 @@ struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
             refill(spares, shelf);
         }
         (void)pthread_mutex_unlock(&spares->lock);
-        usable = spare != NULL && arm(spare, boxing->request);
+        usable = spare != NULL && spare_arm(spare, boxing->request);
         if (spare != NULL && !usable) {
-            spares_discard(spare);
+            spare_free(spare);
         }
     } while (spare != NULL && !usable);
     (void)pthread_mutex_lock(&spares->lock);

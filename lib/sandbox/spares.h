@@ -14,23 +14,11 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/base/strv.h"
 #include "lib/sandbox/boxing.h"
-#include "lib/sandbox/place.h"
+#include "lib/sandbox/spare.h"
 
-struct cell_booted;
 struct sandbox;
 struct spares;
-
-struct spare {
-    struct box *box;
-    struct cell_booted *booted; /* NULL: the box waits for its program */
-    struct strv env;            /* what it was booted with */
-    struct strv change;         /* what is to be set for the call that took it */
-    struct place place;         /* a fresh workspace, for calls without a session */
-    int64_t born_ns;
-    struct spare *next;
-};
 
 struct spares *spares_new(struct sandbox *sandbox, struct err *err);
 
@@ -43,9 +31,6 @@ void spares_free(struct spares *spares);
  * cheap.
  */
 struct spare *spares_take(struct spares *spares, const struct boxing *boxing);
-
-/* Frees what is left in it: ends the box if it still has one. */
-void spares_discard(struct spare *spare);
 
 /* Ends all spares of a session: its files go. */
 void spares_drop_session(struct spares *spares, const char *session_id);
