@@ -251,11 +251,12 @@ static void stream_free(struct api_stream *stream)
 static bool wants_base64(struct api_call *call, const char *id)
 {
     struct session_actor actor = resource_actor(call);
+    const struct events_from from = { .id = id };
     struct event_reader *reader = NULL;
     struct event event;
     bool base64 = false;
 
-    if (events_open(call->api->sandbox, &actor, id, 0, NULL, NULL, &reader, NULL) == 0) {
+    if (events_open(call->api->sandbox, &actor, &from, &reader, NULL) == 0) {
         base64 = events_next(reader, &event) == EVENTS_GOT && event.kind == EVENT_QUEUED &&
                  event.size > 0;
         events_close(reader);
@@ -305,8 +306,11 @@ int follow_reply(struct api_call *call, const struct follow_plan *plan, struct e
     struct session_actor actor = resource_actor(call);
     struct follow *follow = follow_new(call, plan);
 
-    if (events_open(call->api->sandbox, &actor, plan->id, follow->next_seq, event_came, follow,
-                    &follow->reader, err) < 0) {
+    const struct events_from from = {
+        .id = plan->id, .seq = follow->next_seq, .wake = event_came, .context = follow
+    };
+
+    if (events_open(call->api->sandbox, &actor, &from, &follow->reader, err) < 0) {
         stream_free(&follow->stream);
         return -1;
     }

@@ -312,7 +312,7 @@ static void wait_empty(int fd, int64_t deadline)
         struct pollfd watched = { .fd = events, .events = POLLPRI };
         char seen[256];
 
-        (void)pread(events, seen, sizeof(seen), 0);
+        (void)!pread(events, seen, sizeof(seen), 0); /* only so that its next change is told */
         (void)poll(&watched, 1, clock_poll_ms(deadline, 20));
     }
 }

@@ -28,23 +28,22 @@ struct event_reader {
     struct reader *reader;
 };
 
-int events_open(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                uint64_t from, void (*wake)(void *context), void *context,
-                struct event_reader **ret_reader, struct err *err)
+int events_open(struct sandbox *sandbox, const struct session_actor *actor,
+                const struct events_from *from, struct event_reader **ret_reader, struct err *err)
 {
     struct tape *tape;
     struct event_reader *reader;
 
-    if (executions_check(sandbox, actor, id, err) < 0) {
+    if (executions_check(sandbox, actor, from->id, err) < 0) {
         return -1;
     }
-    tape = journal_find(sandbox->journal, id, err);
+    tape = journal_find(sandbox->journal, from->id, err);
     if (tape == NULL) {
         return -1;
     }
     reader = alloc_zero(1, sizeof(*reader));
     reader->tape = tape;
-    reader->reader = reader_new(tape, from, wake, context);
+    reader->reader = reader_new(tape, from->seq, from->wake, from->context);
     *ret_reader = reader;
     return 0;
 }

@@ -49,13 +49,19 @@ enum events_state {
 struct event_reader;
 
 /*
- * From the event with this seq on. wake is called on whatever thread adds an event, with locks
- * held: it must be quick and call nothing of this header. 0, or -1 EXECUTION_NOT_FOUND (also when
- * the actor may not see it), EVENTS_EXPIRED.
+ * Where to follow from: the event with this seq on. wake (NULL for who does not wait) is called on
+ * whatever thread adds an event, with locks held: it must be quick and call nothing of this header.
  */
-int events_open(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                uint64_t from, void (*wake)(void *context), void *context,
-                struct event_reader **ret_reader, struct err *err);
+struct events_from {
+    const char *id;
+    uint64_t seq;
+    void (*wake)(void *context);
+    void *context;
+};
+
+/* 0, or -1 EXECUTION_NOT_FOUND (also when the actor may not see it), EVENTS_EXPIRED. */
+int events_open(struct sandbox *sandbox, const struct session_actor *actor,
+                const struct events_from *from, struct event_reader **ret_reader, struct err *err);
 enum events_state events_next(struct event_reader *reader, struct event *ret_event);
 void events_close(struct event_reader *reader);
 
