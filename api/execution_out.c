@@ -84,6 +84,15 @@ void execution_out_result(struct json_out *json, const struct execution *executi
     result_out_write(json, &what);
 }
 
+void execution_out_kept(struct json_out *json, const struct execution *execution,
+                        const struct run_result *result)
+{
+    struct result_out what = describe(execution, result);
+
+    what.kept = true;
+    result_out_write(json, &what);
+}
+
 static const char *state_text(enum execution_state state)
 {
     switch (state) {

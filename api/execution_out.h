@@ -19,6 +19,10 @@ void execution_out_render(const struct execution *execution, struct buf *event_t
 void execution_out_result(struct json_out *json, const struct execution *execution,
                           const struct run_result *result);
 
+/* The same, as far as it is kept in the record. */
+void execution_out_kept(struct json_out *json, const struct execution *execution,
+                        const struct run_result *result);
+
 /*
  * One object: where an execution stands; when it is done and its document is there, all of the
  * result that is kept.

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "api/json_out.h"
-#include "lib/cell/bundle.h"
 #include "lib/sandbox/run.h"
 
 /* Depth of JSON inside a rich result; deeper parts are left out. */

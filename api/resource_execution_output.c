@@ -5,14 +5,13 @@
  * Threads: handlers on the quick lane; the reply is read on the event thread.
  * May include: lib/base, lib/sandbox.
  */
-#include "api/resource_execution.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "api/header.h"
 #include "api/resource.h"
+#include "api/resource_execution.h"
 #include "lib/base/alloc.h"
 #include "lib/base/container.h"
 #include "lib/sandbox/output.h"
@@ -113,15 +112,16 @@ static void reply(struct api_call *call, bool is_stderr)
     struct output *output = NULL;
     struct err err = ERR_INIT;
     char id[RESOURCE_ID_SIZE];
-    uint64_t size = 0;
 
-    if (resource_no_query(call, &err) < 0 ||
-        resource_id(call, "id", ERR_EXECUTION_NOT_FOUND, id, &err) < 0 ||
-        output_open(call->api->sandbox, &actor, id, is_stderr, &output, &size, &err) < 0) {
+    if (resource_no_query(call, &err) == 0 &&
+        resource_id(call, "id", ERR_EXECUTION_NOT_FOUND, id, &err) == 0) {
+        output = output_open(call->api->sandbox, &actor, id, is_stderr, &err);
+    }
+    if (output == NULL) {
         resource_fail(call, &err);
         return;
     }
-    send(call, output, size);
+    send(call, output, output_size(output));
 }
 
 void resource_execution_output_stdout(struct api_call *call)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/resource_batch.h"
 #include "api/resource_execution.h"
 #include "api/resource_file.h"
 #include "api/resource_meta.h"
@@ -31,6 +32,7 @@ static const struct api_route routes[] = {
     { "GET", "/v1/stats", resource_meta_stats, API_BODY_NONE, false, ROUTE_REPEATS },
     { "POST", "/v1/run", resource_run_command, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/runCode", resource_run_code, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/batch", resource_batch, API_BODY_JSON, false, ROUTE_ONCE_BY_PARTS },
     { "GET", "/v1/executions", resource_execution_list, API_BODY_NONE, false, ROUTE_REPEATS },
     { "GET", "/v1/executions/{id}", resource_execution_get, API_BODY_NONE, false, ROUTE_REPEATS },
     { "DELETE", "/v1/executions/{id}", resource_execution_cancel, API_BODY_NONE, false, ROUTE_REPEATS },

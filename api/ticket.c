@@ -56,9 +56,8 @@ int ticket_read(const struct api_call *call, struct ticket *ret_ticket, struct e
     return 0;
 }
 
-/* Is an execution of no use to anybody once this client is gone? */
-static bool is_clients_own(const struct api_call *call, const struct ticket *ticket,
-                           const struct run_request *request)
+bool ticket_cancels(const struct api_call *call, const struct ticket *ticket,
+                    const struct run_request *request)
 {
     if (request->on_disconnect != RUN_DISCONNECT_DEFAULT) {
         return request->on_disconnect == RUN_DISCONNECT_CANCEL;
@@ -180,7 +179,7 @@ static void answer(struct api_call *call, const struct ticket *ticket, struct ex
 void ticket_answer(struct api_call *call, const struct ticket *ticket, struct execution *execution)
 {
     once_bind_to(call, execution_id(execution));
-    answer(call, ticket, execution, is_clients_own(call, ticket, execution_request(execution)));
+    answer(call, ticket, execution, ticket_cancels(call, ticket, execution_request(execution)));
 }
 
 void ticket_answer_past(struct api_call *call, const struct ticket *ticket, const char *id)
@@ -196,7 +195,7 @@ void ticket_answer_past(struct api_call *call, const struct ticket *ticket, cons
 
 /* ---- submitting ---- */
 
-static int check(const struct api_call *call, const struct run_request *request, struct err *err)
+int ticket_check(const struct api_call *call, const struct run_request *request, struct err *err)
 {
     if (request->detach && request->session == NULL) {
         (void)err_field(err, ERR_BAD_VALUE, "/detach",
@@ -219,24 +218,37 @@ static void complete(const struct api_call *call, struct ticket *ticket,
     ticket->async = ticket->async || (request->detach && ticket->form == TICKET_JSON);
 }
 
-/* The same request with the same id, whose execution has ended meanwhile? */
+bool ticket_find_past(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                      const char *fingerprint, struct execution_view *ret_view)
+{
+    struct execution_view view;
+
+    if (id == NULL || executions_get(sandbox, actor, id, true, &view, NULL) < 0) {
+        return false;
+    }
+    if (view.state != EXECUTION_DONE || !text_equal(view.fingerprint, fingerprint)) {
+        executions_view_done(&view);
+        return false;
+    }
+    *ret_view = view;
+    return true;
+}
+
 static bool is_same_past(const struct api_call *call, const char *id, const char *fingerprint)
 {
     const struct session_actor actor = resource_actor(call);
     struct execution_view view;
-    bool same;
 
-    if (id == NULL || executions_get(call->api->sandbox, &actor, id, false, &view, NULL) < 0) {
+    if (!ticket_find_past(call->api->sandbox, &actor, id, fingerprint, &view)) {
         return false;
     }
-    same = view.state == EXECUTION_DONE && text_equal(view.fingerprint, fingerprint);
     executions_view_done(&view);
-    return same;
+    return true;
 }
 
 static void submit(struct api_call *call, const struct ticket *ticket, struct run_request *request)
 {
-    const bool cancels = is_clients_own(call, ticket, request);
+    const bool cancels = ticket_cancels(call, ticket, request);
     CLEANUP_FREE char *id = NULL;
     CLEANUP_FREE char *fingerprint = alloc_text(request->fingerprint);
     struct execution *execution;
@@ -266,7 +278,7 @@ void ticket_submit(struct api_call *call, struct run_request *request)
     struct ticket ticket;
     struct err err = ERR_INIT;
 
-    if (ticket_read(call, &ticket, &err) < 0 || check(call, request, &err) < 0) {
+    if (ticket_read(call, &ticket, &err) < 0 || ticket_check(call, request, &err) < 0) {
         run_request_free(request);
         resource_fail(call, &err);
         return;

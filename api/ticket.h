@@ -14,6 +14,7 @@
 #include "api/api.h"
 #include "lib/base/err.h"
 #include "lib/sandbox/execution.h"
+#include "lib/sandbox/executions.h"
 #include "lib/sandbox/run.h"
 
 enum ticket_form { TICKET_JSON, TICKET_NDJSON, TICKET_SSE };
@@ -26,6 +27,17 @@ struct ticket {
 
 /* 0, or -1 NOT_ACCEPTABLE. */
 int ticket_read(const struct api_call *call, struct ticket *ret_ticket, struct err *err);
+
+/* May the caller have this, and can it be? 0, or -1 BAD_VALUE, FORBIDDEN ... */
+int ticket_check(const struct api_call *call, const struct run_request *request, struct err *err);
+
+/* Is the execution of no use to anybody once this client is gone? */
+bool ticket_cancels(const struct api_call *call, const struct ticket *ticket,
+                    const struct run_request *request);
+
+/* Has the same request with the same id (NULL: none) run already? Then what is kept of it. */
+bool ticket_find_past(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
+                      const char *fingerprint, struct execution_view *ret_view);
 
 /*
  * Checks rights, submits, answers. Takes the request and the call over. Everything of the request

@@ -18,28 +18,33 @@
 
 struct output {
     struct stream *stream;
+    uint64_t size;
 };
 
-int output_open(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                bool is_stderr, struct output **ret_output, uint64_t *ret_size, struct err *err)
+struct output *output_open(struct sandbox *sandbox, const struct session_actor *actor,
+                           const char *id, bool is_stderr, struct err *err)
 {
     const enum event_kind kind = is_stderr ? EVENT_STDERR : EVENT_STDOUT;
     struct output *output;
     struct tape *tape;
 
     if (executions_check(sandbox, actor, id, err) < 0) {
-        return -1;
+        return NULL;
     }
     tape = journal_find(sandbox->journal, id, err);
     if (tape == NULL) {
-        return -1;
+        return NULL;
     }
     output = alloc_zero(1, sizeof(*output));
     output->stream = stream_new(tape, kind);
-    *ret_size = tape_bytes_of(tape, kind);
-    *ret_output = output;
+    output->size = tape_bytes_of(tape, kind);
     tape_unref(tape);
-    return 0;
+    return output;
+}
+
+uint64_t output_size(const struct output *output)
+{
+    return output->size;
 }
 
 size_t output_read(struct output *output, uint64_t offset, void *out, size_t size)

@@ -16,11 +16,14 @@ struct output;
 struct sandbox;
 
 /*
- * *ret_size: how much there is now. 0, or -1 EXECUTION_NOT_FOUND, EVENTS_EXPIRED. Any thread but
- * the event one.
+ * The caller calls output_close. NULL with EXECUTION_NOT_FOUND, EVENTS_EXPIRED. Any thread but the
+ * event one.
  */
-int output_open(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                bool is_stderr, struct output **ret_output, uint64_t *ret_size, struct err *err);
+struct output *output_open(struct sandbox *sandbox, const struct session_actor *actor,
+                           const char *id, bool is_stderr, struct err *err);
+
+/* How much there was when it was opened. */
+uint64_t output_size(const struct output *output);
 
 /* Copies up to size bytes from this offset on. How many; 0: there are none. One thread at a time.
  */

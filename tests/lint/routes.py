@@ -21,6 +21,7 @@ SCHEMAS = {
     "api/run_in.c": {"command_table": "RunRequest", "code_table": "RunCodeRequest",
                      "session_command_table": "SessionRunRequest",
                      "session_code_table": "SessionRunCodeRequest"},
+    "api/resource_batch.c": {"batch_table": "BatchRequest"},
     "api/resource_execution_input.c": {"signal_table": "SignalRequest"},
     "api/session_in.c": {"create_table": "SessionRequest", "patch_table": "SessionPatch",
                          "fork_table": "ForkRequest", "setup_table": "SetupRequest",
