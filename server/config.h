@@ -21,7 +21,7 @@ struct config {
     struct strv listens; /* "127.0.0.1:5376", "[::1]:0", "unix:/path"; empty: the defaults */
     struct strv hosts;   /* further names for the Host field */
     struct strv workspace_roots; /* empty: no bound but the built-in ones */
-    char *state_dir;     /* the directories: NULL until set or resolved (places.h) */
+    char *state_dir;             /* the directories: NULL until set or resolved (places.h) */
     char *runtime_dir;
     char *library_dir;
     char *engine;   /* "auto", "kern", "bubblewrap" */
