@@ -108,13 +108,13 @@ static int put_all(struct buf *out, const char *name, const struct strv *texts)
     return 0;
 }
 
-/* A mount is its mode letter, its source, a NUL byte and its target. */
+/* A mount is its mode letter, its source, a line end (which no path here has) and its target. */
 static int put_mount(struct buf *out, const struct run_mount *mount)
 {
     CLEANUP_BUF struct buf text = BUF_INIT(OPTIONS_ENCODED_MAX);
 
     return buf_append(&text, mount->writable ? "w" : "r", 1) < 0 ||
-                   buf_append(&text, mount->source, strlen(mount->source) + 1) < 0 ||
+                   buf_append_text(&text, mount->source) < 0 || buf_append_text(&text, "\n") < 0 ||
                    buf_append_text(&text, mount->target) < 0 ||
                    put(out, "mount", text.data, text.size) < 0
                ? -1
@@ -171,10 +171,12 @@ static void set_flag(const char *text, bool *ret_flag)
 
 static void take_mount(const char *text, size_t size, struct options *options)
 {
-    const char *target = memchr(text, '\0', size);
+    const char *target = memchr(text, '\n', size);
+    CLEANUP_FREE char *source = NULL;
 
     if (size > 1 && target != NULL) {
-        run_mount_add(&options->mounts, &options->mount_count, text + 1, target + 1,
+        source = alloc_copy(text + 1, (size_t)(target - text) - 1);
+        run_mount_add(&options->mounts, &options->mount_count, source, target + 1,
                       text[0] == 'w');
     }
 }

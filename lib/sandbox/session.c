@@ -79,6 +79,10 @@ int session_view_from_row(struct sandbox *sandbox, const struct rows_session *ro
     if (options_decode(row->options, strlen(row->options), &view.options, err) < 0) {
         return -1;
     }
+    if (!row->owned) { /* told as it was resolved */
+        free(view.options.workspace);
+        view.options.workspace = alloc_text(row->workspace);
+    }
     if (session_state_parse(row->state, &view.state) < 0) {
         view.state = SESSION_READY;
     }

@@ -58,6 +58,24 @@ def _number_or_null(value, name, context):
     expect(value is None or type(value) in (int, float) and value >= 0, name, context)
 
 
+SESSION_MEMBERS = ("id state labels createdAt updatedAt lastUsedAt expiresAt ownedWorkspace "
+                   "workspaceBytes workspaceFiles runningExecutions kernels options").split()
+SESSION_OPTIONS = ("engine workspace setup timeoutS memoryMb cpus pids diskMb maxOutputBytes "
+                   "requireLimits network mounts envNames depsReadonly trackFiles idleTimeoutS ttlS "
+                   "prewarm").split()
+
+
+def session(value):
+    """A session as it is told; returns it."""
+    expect(list(value) == SESSION_MEMBERS, "session members", value)
+    expect(list(value["options"]) == SESSION_OPTIONS, "session options", value)
+    expect(value["state"] in ("creating", "ready", "deleting", "expired"), "state", value)
+    for name in ("createdAt", "updatedAt", "lastUsedAt", "expiresAt"):
+        if value[name] is not None:
+            datetime.datetime.fromisoformat(value[name][:-1])
+    return value
+
+
 def _bundles(results):
     for bundle in results:
         expect(set(bundle) == {"data", "isMain", "truncated"}, "result members", bundle)
