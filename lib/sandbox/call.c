@@ -253,6 +253,7 @@ static int run_in_place(struct call *call, struct err *err)
     bool failed;
 
     if (place_prepare(&call->place, call->request, err) < 0) {
+        drop_box(call); /* one that was started ahead */
         return -1;
     }
     if (call->box == NULL && boxing_start(&boxing, &call->box, err) < 0) {
