@@ -305,6 +305,35 @@ static void write_error(struct json_out *json, const struct err *failure)
     json_out_close(json, '}');
 }
 
+/* ---- cells ---- */
+
+/* Text that was written between the end of the cell before and the start of this one. */
+static void write_background(struct json_out *json, const struct run_result *result)
+{
+    json_out_key(json, "background");
+    if (result->late_stdout.size == 0 && result->late_stderr.size == 0) {
+        json_out_null(json);
+        return;
+    }
+    json_out_open(json, '{');
+    json_out_key(json, "stdout");
+    json_out_text(json, result->late_stdout.data, result->late_stdout.size);
+    json_out_key(json, "stderr");
+    json_out_text(json, result->late_stderr.data, result->late_stderr.size);
+    json_out_close(json, '}');
+}
+
+static void write_cell(struct json_out *json, const struct run_result *result)
+{
+    json_out_key(json, "stateKept");
+    if (result->started_wall_ms > 0) {
+        json_out_bool(json, result->state_kept);
+    } else {
+        json_out_null(json);
+    }
+    write_background(json, result);
+}
+
 static void write_members(struct json_out *json, const struct result_out *what, bool whole)
 {
     const struct run_result *result = what->result;
@@ -321,6 +350,9 @@ static void write_members(struct json_out *json, const struct result_out *what, 
     }
     write_about_streams(json, what);
     write_fault(json, result);
+    if (what->request->kind == RUN_CELL) {
+        write_cell(json, result);
+    }
     if (whole) {
         left_out = write_results(json, what);
         write_files(json, result);

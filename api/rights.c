@@ -74,9 +74,26 @@ static int check(const struct api_call *call, const struct wanted *wanted, struc
     return check_limits(wanted->limits, sandbox_defaults(call->api->sandbox), err);
 }
 
+/* A cell has the limits of its kernel, but for those that it names. */
+static int check_cell(const struct api_call *call, const struct limits *named, struct err *err)
+{
+    struct limits limits = *sandbox_defaults(call->api->sandbox);
+
+    if (named->timeout_s > 0) {
+        limits.timeout_s = named->timeout_s;
+    }
+    if (named->max_output_bytes > 0) {
+        limits.max_output_bytes = named->max_output_bytes;
+    }
+    return check(call, &(struct wanted){ .limits = &limits }, err);
+}
+
 int rights_check_request(const struct api_call *call, const struct run_request *request,
                          struct err *err)
 {
+    if (request->kind == RUN_CELL) {
+        return check_cell(call, &request->limits, err);
+    }
     return check(call,
                  &(struct wanted){ .limits = &request->limits,
                                    .network = request->network,

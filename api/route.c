@@ -13,6 +13,7 @@
 #include "api/resource_batch.h"
 #include "api/resource_execution.h"
 #include "api/resource_file.h"
+#include "api/resource_kernel.h"
 #include "api/resource_meta.h"
 #include "api/resource_run.h"
 #include "api/resource_session.h"
@@ -51,6 +52,13 @@ static const struct api_route routes[] = {
     { "POST", "/v1/sessions/{id}/setup", resource_session_setup, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/sessions/{id}/run", resource_run_session_command, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/sessions/{id}/runCode", resource_run_session_code, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/sessions/{id}/kernels", resource_kernel_open, API_BODY_JSON, false, ROUTE_ONCE },
+    { "GET", "/v1/sessions/{id}/kernels", resource_kernel_list, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/sessions/{id}/kernels/{kid}", resource_kernel_get, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "DELETE", "/v1/sessions/{id}/kernels/{kid}", resource_kernel_delete, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "POST", "/v1/sessions/{id}/kernels/{kid}/cells", resource_kernel_cell, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/sessions/{id}/kernels/{kid}/interrupt", resource_kernel_interrupt, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "POST", "/v1/sessions/{id}/kernels/{kid}/restart", resource_kernel_restart, API_BODY_NONE, false, ROUTE_REPEATS },
     { "GET", "/v1/sessions/{id}/files", resource_file_list, API_BODY_NONE, false, ROUTE_REPEATS },
     { "GET", "/v1/sessions/{id}/files/{path...}", resource_file_get, API_BODY_NONE, false, ROUTE_REPEATS },
     { "PUT", "/v1/sessions/{id}/files/{path...}", resource_file_put, API_BODY_FILE, false, ROUTE_REPEATS },

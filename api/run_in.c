@@ -80,7 +80,7 @@ static int read_command(void *target, struct json_object *value, const char *poi
 
 /* ---- code ---- */
 
-static int read_code(void *target, struct json_object *value, const char *pointer, struct err *err)
+int run_in_read_code(void *target, struct json_object *value, const char *pointer, struct err *err)
 {
     struct run_request *request = target;
 
@@ -104,7 +104,7 @@ static void choose_language(void *target, size_t index)
 
 /* ---- input and environment ---- */
 
-static int read_stdin(void *target, struct json_object *value, const char *pointer, struct err *err)
+int run_in_read_stdin(void *target, struct json_object *value, const char *pointer, struct err *err)
 {
     struct run_request *request = target;
 
@@ -192,7 +192,7 @@ static void choose_encoding(void *target, size_t index)
 
 /* ---- how it goes ---- */
 
-static int read_id(void *target, struct json_object *value, const char *pointer, struct err *err)
+int run_in_read_id(void *target, struct json_object *value, const char *pointer, struct err *err)
 {
     struct run_request *request = target;
 
@@ -248,7 +248,7 @@ const struct field_table run_in_shared_table = { shared_fields, COUNT_OF(shared_
                                                  &limit_table };
 
 static const struct field call_fields[] = {
-    { .name = "stdin", .type = FIELD_OTHER, .read = read_stdin },
+    { .name = "stdin", .type = FIELD_OTHER, .read = run_in_read_stdin },
     { .name = "cwd", .type = FIELD_OTHER, .read = read_cwd },
     { .name = "files", .type = FIELD_OTHER, .read = files_in_read },
     { .name = "fetchFiles", .type = FIELD_OTHER, .read = files_in_read_fetch },
@@ -257,7 +257,7 @@ static const struct field call_fields[] = {
       .type = FIELD_CHOICE,
       .choices = encodings,
       .choose = choose_encoding },
-    { .name = "id", .type = FIELD_OTHER, .read = read_id },
+    { .name = "id", .type = FIELD_OTHER, .read = run_in_read_id },
     { .name = "queueTimeoutS",
       .type = FIELD_NUMBER,
       AT(queue_timeout_s),
@@ -291,7 +291,7 @@ static const struct field_table session_command_table = { command_fields, COUNT_
                                                           &session_call_table };
 
 static const struct field code_fields[] = {
-    { .name = "code", .type = FIELD_OTHER, .required = true, .read = read_code },
+    { .name = "code", .type = FIELD_OTHER, .required = true, .read = run_in_read_code },
     { .name = "language", .type = FIELD_CHOICE, .choices = languages, .choose = choose_language },
 };
 static const struct field_table code_table = { code_fields, COUNT_OF(code_fields), &call_table };

@@ -46,4 +46,10 @@ struct run_request *run_in_read(enum run_kind kind, struct json_object *object,
  */
 extern const struct field_table run_in_shared_table;
 
+/* For rows of other tables, whose target begins with a struct run_request: code, stdin, id. */
+int run_in_read_code(void *target, struct json_object *value, const char *pointer, struct err *err);
+int run_in_read_stdin(void *target, struct json_object *value, const char *pointer,
+                      struct err *err);
+int run_in_read_id(void *target, struct json_object *value, const char *pointer, struct err *err);
+
 #endif

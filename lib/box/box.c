@@ -2,7 +2,7 @@
 /*
  * Job: hand the program to a box, take the driver's connection, send signals.
  * Owns: nothing beyond the box.
- * Threads: the box's; box_signal from any.
+ * Threads: the box's; box_signal, box_freeze and box_memory from any.
  * May include: base, box, initlink.
  */
 #include "lib/box/box.h"
@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -24,6 +26,7 @@
 #include "lib/box/guest_etc.h"
 #include "lib/box/output.h"
 #include "lib/box/peer.h"
+#include "lib/box/proctree.h"
 #include "lib/box/tree.h"
 
 #define WORKSPACE "/workspace"
@@ -99,7 +102,8 @@ int box_put_code(struct box *box, const char *name, const char *code, size_t siz
     return 0;
 }
 
-/* Beside the code: seen by this box alone, in memory (the runtime directory is a tmpfs), gone with it. */
+/* Beside the code: seen by this box alone, in memory (the runtime directory is a tmpfs), gone with
+ * it. */
 int box_put_secret(struct box *box, const char *name, const void *data, size_t size,
                    struct err *err)
 {
@@ -211,6 +215,43 @@ bool box_lives(struct box *box)
 {
     initlink_hear(&box->link);
     return !box->link.report.has_exited && !box->link.report.lost;
+}
+
+enum box_stop box_look(struct box *box)
+{
+    enum box_stop stop = BOX_STOP_PEER_DONE;
+
+    initlink_hear(&box->link);
+    if (box->link.report.has_exited) {
+        stop = BOX_STOP_EXITED;
+    } else if (box->link.report.lost) {
+        stop = BOX_STOP_LOST;
+    } else if (watchdog_look(&box->watchdog)) {
+        stop = BOX_STOP_OOM;
+    }
+    box->stop = stop;
+    box->pumped = true;
+    return stop;
+}
+
+int64_t box_memory(const struct box *box)
+{
+    struct proctree tree = { .pids = NULL };
+    uint64_t bytes;
+
+    if (!proctree_supported()) {
+        return -1;
+    }
+    tree.pids = alloc_zero(PROCTREE_MAX, sizeof(*tree.pids));
+    proctree_list(box->link.pid, &tree);
+    bytes = proctree_resident(&tree);
+    free(tree.pids);
+    return (int64_t)bytes;
+}
+
+int box_freeze(struct box *box, bool frozen, struct err *err)
+{
+    return box_signal(box, frozen ? SIGSTOP : SIGCONT, true, err);
 }
 
 void box_enforced(const struct box *box, struct box_enforced *ret_enforced)

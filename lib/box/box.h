@@ -89,7 +89,7 @@ enum box_stop {
 struct box_io {
     const void *stdin_data; /* written to the program, then its stdin is closed; NULL: empty */
     size_t stdin_size;
-    bool keep_stdin; /* this round leaves stdin alone: a later one writes it */
+    bool keep_stdin;   /* this round leaves stdin alone: a later one writes it */
     struct feed *feed; /* not NULL: what comes behind stdin_data, until the feed ends */
     struct sink *sink; /* live events, may be NULL */
     size_t max_output; /* per stream: bytes kept and emitted; the rest is read and dropped */

@@ -8,19 +8,16 @@
 #include "lib/sandbox/kernels.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/alloc.h"
-#include "lib/base/clock.h"
 #include "lib/sandbox/admission.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_table.h"
 #include "lib/sandbox/warm.h"
 #include "lib/sandbox/warm_box.h"
+#include "lib/sandbox/warm_exit.h"
 #include "lib/store/rows_kernel.h"
-
-#define DELETE_S 20
 
 static const char *const state_texts[] = {
     [KERNELS_STARTING] = "starting", [KERNELS_IDLE] = "idle", [KERNELS_BUSY] = "busy",
@@ -33,13 +30,12 @@ const char *kernels_state_text(enum kernels_state state)
 }
 
 /* Why a kernel that is not in memory can't be had: it was lost, or never was. */
-static void not_here(struct sandbox *sandbox, const char *session_id, const char *id,
-                     struct err *err)
+static void not_here(struct sandbox *sandbox, const struct kernels_name *name, struct err *err)
 {
     struct rows_kernel row = { .reason = NULL };
 
-    if (rows_kernel_get(sandbox->store, session_id, id, &row, NULL) < 0) {
-        (void)err_set(err, ERR_KERNEL_NOT_FOUND, 0, "the session has no kernel %.64s", id);
+    if (rows_kernel_get(sandbox->store, name->session_id, name->id, &row, NULL) < 0) {
+        (void)err_set(err, ERR_KERNEL_NOT_FOUND, 0, "the session has no kernel %.64s", name->id);
         return;
     }
     (void)err_set(err, ERR_KERNEL_LOST, 0, "the kernel is gone with its variables: %s",
@@ -52,19 +48,18 @@ static void not_here(struct sandbox *sandbox, const char *session_id, const char
  * One reference, or NULL with err. A kernel in memory has a session, whose owner it knows: the
  * store is asked only about others.
  */
-static struct warm *find(struct sandbox *sandbox, const struct session_actor *actor,
-                         const char *session_id, const char *id, struct err *err)
+static struct warm *find(struct sandbox *sandbox, const struct kernels_name *name, struct err *err)
 {
-    struct warm *warm = kernels_table_find(&sandbox->kernels, session_id, id);
+    struct warm *warm = kernels_table_find(&sandbox->kernels, name->session_id, name->id);
     struct session_view session;
 
-    if (warm != NULL && (actor->all || actor->caller == warm->caller)) {
+    if (warm != NULL && (name->actor.all || name->actor.caller == warm->caller)) {
         return warm;
     }
     warm_unref(warm);
-    if (session_get(sandbox, actor, session_id, false, &session, err) == 0) {
+    if (session_get(sandbox, &name->actor, name->session_id, false, &session, err) == 0) {
         session_view_done(&session);
-        not_here(sandbox, session_id, id, err);
+        not_here(sandbox, name, err);
     }
     return NULL;
 }
@@ -94,34 +89,29 @@ static int start(struct warm *warm, struct session_hold *hold, struct kernels_wa
         warm_fail_start(warm);
         return err_set(err, ERR_SESSION_NOT_FOUND, 0, "the session is being deleted");
     }
-    warm_wait(warm, waiter);
+    (void)warm_wait(warm, waiter);
     return warm_start(warm, err);
 }
 
-int kernels_open(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
+int kernels_open(struct sandbox *sandbox, const struct kernels_name *name,
                  const struct kernels_options *options, struct kernels_waiter *waiter,
-                 char ret_id[static SESSION_ID_SIZE], struct err *err)
+                 struct err *err)
 {
     struct session_hold *hold;
     struct warm *warm;
-    char id[SESSION_ID_SIZE];
     int result;
 
-    if (session_hold(sandbox, actor, session_id, &hold, err) < 0) {
+    if (session_hold(sandbox, &name->actor, name->session_id, &hold, err) < 0) {
         return -1;
     }
-    warm = warm_new(sandbox, hold, options, err);
+    warm = warm_new(sandbox, hold, name->id, options, err);
     if (warm == NULL) {
         return -1;
     }
-    memcpy(id, warm->id, sizeof(id));
     result = limits_check_cell(&warm->limits, &sandbox->maxima, err);
     result = result < 0 ? -1 : add(sandbox, warm, err);
     result = result < 0 ? -1 : start(warm, hold, waiter, err);
     warm_unref(warm);
-    if (result == 0) {
-        memcpy(ret_id, id, sizeof(id));
-    }
     return result;
 }
 
@@ -130,15 +120,15 @@ void kernels_abandon(struct sandbox *sandbox, const char *session_id, const char
     struct warm *warm = kernels_table_find(&sandbox->kernels, session_id, id);
 
     if (warm != NULL) {
-        warm_close(warm);
+        warm_exit_close(warm);
         warm_unref(warm);
     }
 }
 
-int kernels_get(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
-                const char *id, struct kernels_view *ret_view, struct err *err)
+int kernels_get(struct sandbox *sandbox, const struct kernels_name *name,
+                struct kernels_view *ret_view, struct err *err)
 {
-    struct warm *warm = find(sandbox, actor, session_id, id, err);
+    struct warm *warm = find(sandbox, name, err);
 
     if (warm == NULL) {
         return -1;
@@ -194,8 +184,12 @@ static void inherit(const struct warm *warm, struct run_request *request)
 struct execution *kernels_submit(struct sandbox *sandbox, struct run_request *request,
                                  struct err *err)
 {
-    const struct session_actor actor = { .caller = request->caller, .all = request->all };
-    struct warm *warm = find(sandbox, &actor, request->cell_session, request->cell_kernel, err);
+    const struct kernels_name name = {
+        .actor = { .caller = request->caller, .all = request->all },
+        .session_id = request->cell_session,
+        .id = request->cell_kernel,
+    };
+    struct warm *warm = find(sandbox, &name, err);
     struct execution *execution;
 
     if (warm != NULL) {
@@ -211,11 +205,10 @@ struct execution *kernels_submit(struct sandbox *sandbox, struct run_request *re
     return execution;
 }
 
-int kernels_interrupt(struct sandbox *sandbox, const struct session_actor *actor,
-                      const char *session_id, const char *id, struct execution **ret_cell,
-                      struct err *err)
+int kernels_interrupt(struct sandbox *sandbox, const struct kernels_name *name,
+                      struct execution **ret_cell, struct err *err)
 {
-    struct warm *warm = find(sandbox, actor, session_id, id, err);
+    struct warm *warm = find(sandbox, name, err);
     struct execution *cell;
 
     if (warm == NULL) {
@@ -230,26 +223,25 @@ int kernels_interrupt(struct sandbox *sandbox, const struct session_actor *actor
     return 0;
 }
 
-int kernels_restart(struct sandbox *sandbox, const struct session_actor *actor,
-                    const char *session_id, const char *id, struct kernels_waiter *waiter,
-                    struct err *err)
+int kernels_restart(struct sandbox *sandbox, const struct kernels_name *name,
+                    struct kernels_waiter *waiter, struct err *err)
 {
-    struct warm *warm = find(sandbox, actor, session_id, id, err);
+    struct warm *warm = find(sandbox, name, err);
     int result;
 
     if (warm == NULL) {
         return -1;
     }
-    result = warm_restart(warm, waiter, err);
+    result = warm_exit_restart(warm, waiter, err);
     warm_unref(warm);
     return result;
 }
 
-int kernels_delete(struct sandbox *sandbox, const struct session_actor *actor,
-                   const char *session_id, const char *id, struct err *err)
+int kernels_delete(struct sandbox *sandbox, const struct kernels_name *name,
+                   struct kernels_waiter *waiter, struct err *err)
 {
     struct err failure = ERR_INIT;
-    struct warm *warm = find(sandbox, actor, session_id, id, &failure);
+    struct warm *warm = find(sandbox, name, &failure);
 
     if (warm == NULL && failure.code != ERR_KERNEL_NOT_FOUND && failure.code != ERR_KERNEL_LOST) {
         if (err != NULL) {
@@ -258,13 +250,16 @@ int kernels_delete(struct sandbox *sandbox, const struct session_actor *actor,
         return -1;
     }
     if (warm == NULL) {
-        return rows_kernel_delete(sandbox->store, session_id, id, err);
+        if (rows_kernel_delete(sandbox->store, name->session_id, name->id, err) < 0) {
+            return -1;
+        }
+        waiter->done(waiter, NULL);
+        return 0;
     }
-    warm_close(warm);
-    if (!kernels_table_wait_gone(&sandbox->kernels, warm, clock_deadline_after_s(DELETE_S))) {
-        warm_unref(warm);
-        return err_set(err, ERR_CONFLICT, 0, "the kernel does not end");
+    if (!warm_wait(warm, waiter)) {
+        waiter->done(waiter, NULL);
     }
+    warm_exit_close(warm);
     warm_unref(warm);
     return 0;
 }

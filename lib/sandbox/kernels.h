@@ -28,8 +28,14 @@ enum kernels_state {
 };
 const char *kernels_state_text(enum kernels_state state);
 
+/* On whose behalf, and which kernel. Borrowed. */
+struct kernels_name {
+    struct session_actor actor;
+    const char *session_id;
+    const char *id;
+};
+
 struct kernels_options {
-    const char *id; /* NULL: one is made */
     enum run_language language;
     double timeout_s;      /* of each cell that has none of its own; 0: the session's */
     double idle_timeout_s; /* then it is frozen; 0: never */
@@ -69,19 +75,19 @@ struct kernels_waiter {
 /*
  * Makes a kernel; its box starts on a run thread, and the waiter is called when that has ended:
  * after a failure nothing is left of the kernel. A kernel by the same id that was lost with an
- * earlier server is replaced. 0 and its id, or -1 KERNEL_EXISTS, SESSION_NOT_FOUND, QUEUE_FULL,
+ * earlier server is replaced. 0, or -1 KERNEL_EXISTS, SESSION_NOT_FOUND, QUEUE_FULL,
  * LIMIT_EXCEEDS_MAXIMUM, TOO_MANY_REQUESTS (too many kernels): the waiter is not called then.
  */
-int kernels_open(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
+int kernels_open(struct sandbox *sandbox, const struct kernels_name *name,
                  const struct kernels_options *options, struct kernels_waiter *waiter,
-                 char ret_id[static SESSION_ID_SIZE], struct err *err);
+                 struct err *err);
 
 /* Nobody is interested in it any more: begins its end, and waits for nothing. Any thread. */
 void kernels_abandon(struct sandbox *sandbox, const char *session_id, const char *id);
 
 /* -1 KERNEL_NOT_FOUND, SESSION_NOT_FOUND; KERNEL_LOST: it ended with a server before this one. */
-int kernels_get(struct sandbox *sandbox, const struct session_actor *actor, const char *session_id,
-                const char *id, struct kernels_view *ret_view, struct err *err);
+int kernels_get(struct sandbox *sandbox, const struct kernels_name *name,
+                struct kernels_view *ret_view, struct err *err);
 
 struct kernels_list {
     struct kernels_view *items;
@@ -105,9 +111,8 @@ struct execution *kernels_submit(struct sandbox *sandbox, struct run_request *re
  * none runs. Its end tells what happened: fault none, it ended by itself before; else the state was
  * kept, or after KERNEL_GRACE_MS the kernel had to be killed.
  */
-int kernels_interrupt(struct sandbox *sandbox, const struct session_actor *actor,
-                      const char *session_id, const char *id, struct execution **ret_cell,
-                      struct err *err);
+int kernels_interrupt(struct sandbox *sandbox, const struct kernels_name *name,
+                      struct execution **ret_cell, struct err *err);
 
 /*
  * Kills what runs, drops what is queued (both end with the fault `cancelled`), starts a clean
@@ -115,12 +120,15 @@ int kernels_interrupt(struct sandbox *sandbox, const struct session_actor *actor
  * kernel dead. 0, or -1 KERNEL_NOT_FOUND, KERNEL_LOST, KERNEL_DEAD (it is being removed): the
  * waiter is not called then.
  */
-int kernels_restart(struct sandbox *sandbox, const struct session_actor *actor,
-                    const char *session_id, const char *id, struct kernels_waiter *waiter,
-                    struct err *err);
+int kernels_restart(struct sandbox *sandbox, const struct kernels_name *name,
+                    struct kernels_waiter *waiter, struct err *err);
 
-/* Ends and forgets it. 0 also when it is not there. */
-int kernels_delete(struct sandbox *sandbox, const struct session_actor *actor,
-                   const char *session_id, const char *id, struct err *err);
+/*
+ * Ends and forgets it, whether it is there or not; the waiter is called, perhaps at once, when that
+ * is done (its failure says nothing then). 0, or -1 SESSION_NOT_FOUND, IO: the waiter is not
+ * called.
+ */
+int kernels_delete(struct sandbox *sandbox, const struct kernels_name *name,
+                   struct kernels_waiter *waiter, struct err *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/warm.h"
+#include "lib/sandbox/warm_exit.h"
 
 /* Each is a process of some megabytes; more than this is a leak of a client. */
 #define KERNELS_MAX 256
@@ -151,32 +152,6 @@ void kernels_table_remove(struct kernels_table *table, struct warm *warm)
     }
 }
 
-static bool has(struct kernels_table *table, const struct warm *warm)
-{
-    struct warm *at = table->first;
-
-    while (at != NULL && at != warm) {
-        at = at->next;
-    }
-    return at != NULL;
-}
-
-bool kernels_table_wait_gone(struct kernels_table *table, const struct warm *warm, int64_t deadline)
-{
-    struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
-                              .tv_nsec = deadline % CLOCK_NS_PER_S };
-
-    bool gone;
-
-    (void)pthread_mutex_lock(&table->lock);
-    while (has(table, warm) && !clock_passed(deadline)) {
-        (void)pthread_cond_clockwait(&table->gone, &table->lock, CLOCK_MONOTONIC, &until);
-    }
-    gone = !has(table, warm);
-    (void)pthread_mutex_unlock(&table->lock);
-    return gone;
-}
-
 static bool has_any(struct kernels_table *table, const char *session_id)
 {
     struct warm *warm = table->first;
@@ -195,7 +170,7 @@ void kernels_table_close(struct kernels_table *table, const char *session_id, in
     struct warm **found = kernels_table_collect(table, session_id, &count);
 
     for (size_t i = 0; i < count; i++) {
-        warm_close(found[i]);
+        warm_exit_close(found[i]);
         warm_unref(found[i]);
     }
     free(found);

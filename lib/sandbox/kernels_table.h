@@ -41,10 +41,6 @@ struct warm **kernels_table_collect(struct kernels_table *table, const char *ses
 /* Takes it out and gives its reference back; nothing if it is not there. */
 void kernels_table_remove(struct kernels_table *table, struct warm *warm);
 
-/* Waits until it was taken out, or the deadline: false. */
-bool kernels_table_wait_gone(struct kernels_table *table, const struct warm *warm,
-                             int64_t deadline);
-
 /* Closes all of a session (NULL: all) and waits until they are gone, or the deadline. */
 void kernels_table_close(struct kernels_table *table, const char *session_id, int64_t deadline);
 

@@ -7,7 +7,6 @@
  */
 #include "lib/sandbox/warm.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
-#include "lib/base/id.h"
 #include "lib/box/box.h"
 #include "lib/cell/kernel.h"
 #include "lib/sandbox/admission.h"
@@ -45,10 +43,6 @@ void warm_unref(struct warm *warm)
 
 static void set_options(struct warm *warm, const struct kernels_options *options)
 {
-    char made[ID_SIZE];
-
-    (void)snprintf(warm->id, sizeof(warm->id), "%s",
-                   options->id != NULL ? options->id : id_make("krn", made));
     warm->language = options->language;
     warm->limits = session_hold_options(warm->session)->limits;
     if (options->timeout_s > 0) {
@@ -58,7 +52,7 @@ static void set_options(struct warm *warm, const struct kernels_options *options
     warm->ttl_s = options->ttl_s;
 }
 
-struct warm *warm_new(struct sandbox *sandbox, struct session_hold *hold,
+struct warm *warm_new(struct sandbox *sandbox, struct session_hold *hold, const char *id,
                       const struct kernels_options *options, struct err *err)
 {
     struct warm *warm = alloc_zero(1, sizeof(*warm));
@@ -70,6 +64,7 @@ struct warm *warm_new(struct sandbox *sandbox, struct session_hold *hold,
     }
     (void)pthread_mutex_init(&warm->lock, NULL);
     atomic_init(&warm->references, 1);
+    (void)snprintf(warm->id, sizeof(warm->id), "%s", id);
     warm->sandbox = sandbox;
     warm->session = hold;
     warm->caller = session_hold_entry(hold)->caller;
@@ -88,19 +83,26 @@ struct warm *warm_new(struct sandbox *sandbox, struct session_hold *hold,
 
 /* ---- waiters ---- */
 
-void warm_wait(struct warm *warm, struct kernels_waiter *waiter)
+bool warm_wait(struct warm *warm, struct kernels_waiter *waiter)
 {
+    bool gone;
+
     (void)pthread_mutex_lock(&warm->lock);
-    waiter->next = warm->waiters;
-    warm->waiters = waiter;
+    gone = warm->gone;
+    if (!gone) {
+        waiter->next = warm->waiters;
+        warm->waiters = waiter;
+    }
     (void)pthread_mutex_unlock(&warm->lock);
+    return !gone;
 }
 
-void warm_tell(struct warm *warm, const struct err *failure)
+void warm_tell(struct warm *warm, const struct err *failure, bool gone)
 {
     struct kernels_waiter *waiter;
 
     (void)pthread_mutex_lock(&warm->lock);
+    warm->gone = gone;
     waiter = warm->waiters;
     warm->waiters = NULL;
     (void)pthread_mutex_unlock(&warm->lock);
@@ -115,7 +117,7 @@ void warm_tell(struct warm *warm, const struct err *failure)
 /* ---- cells ---- */
 
 /* Locked. */
-static int refuse_dead(const struct warm *warm, struct err *err)
+int warm_refuse(const struct warm *warm, struct err *err)
 {
     (void)err_set(err, ERR_KERNEL_DEAD, 0, "the kernel is dead: %s",
                   warm->reason[0] == '\0' ? "it is being removed" : warm->reason);
@@ -147,7 +149,7 @@ int warm_enqueue(struct warm *warm, struct execution *execution, struct err *err
 
     (void)pthread_mutex_lock(&warm->lock);
     if (warm->state == KERNELS_DEAD || warm->closing) {
-        result = refuse_dead(warm, err);
+        result = warm_refuse(warm, err);
     } else if (!warm->owned) {
         result = send_at_once(warm, execution, err);
     } else if (warm->queue.count >= WARM_QUEUE_MAX) {
@@ -224,7 +226,7 @@ static void choose(struct warm *warm, struct turn *turn)
     } else if (warm->state == KERNELS_DEAD) {
         turn->dropped = warm->queue;
         warm->queue = (struct warm_queue){ .count = 0 };
-        (void)refuse_dead(warm, &turn->why);
+        (void)warm_refuse(warm, &turn->why);
         warm->owned = false;
     } else if ((turn->cell = warm_queue_take(&warm->queue)) != NULL) {
         turn->kind = TURN_CELL;
@@ -322,84 +324,6 @@ void warm_fail_start(struct warm *warm)
     warm->waiters = NULL;
     (void)pthread_mutex_unlock(&warm->lock);
     warm_life_close(warm, NULL);
-}
-
-/* ---- restart and end ---- */
-
-/* What has to be told once the lock is gone: references. */
-struct leavers {
-    struct execution *cells[WARM_QUEUE_MAX + 1];
-    size_t count;
-    bool mine; /* the caller owns the kernel now */
-};
-
-/* Locked. Nobody waits for the state of the interpreter any more: no grace. */
-static void push_out(struct warm *warm, struct leavers *leavers)
-{
-    leavers->count = 0;
-    for (struct execution *at = warm->queue.first; at != NULL; at = at->next_cell) {
-        leavers->cells[leavers->count++] = execution_ref(at);
-    }
-    if (warm->current != NULL) {
-        leavers->cells[leavers->count++] = execution_ref(warm->current);
-        cancel_fire(&warm->current->cancel, CANCEL_KERNEL_GONE);
-    }
-    if (warm->running && warm->kernel != NULL) {
-        /* It may be in the grace time of an interrupt, deaf to the token. */
-        (void)box_signal(kernel_box(warm->kernel), SIGKILL, true, NULL);
-    }
-    leavers->mine = !warm->owned;
-    warm->owned = true;
-}
-
-static void see_out(struct warm *warm, const struct leavers *leavers)
-{
-    for (size_t i = 0; i < leavers->count; i++) {
-        execution_cancel(leavers->cells[i], CANCEL_KERNEL_GONE);
-        execution_unref(leavers->cells[i]);
-    }
-    if (leavers->mine) {
-        warm_next(warm);
-    }
-}
-
-int warm_restart(struct warm *warm, struct kernels_waiter *waiter, struct err *err)
-{
-    struct leavers leavers = { .count = 0 };
-
-    (void)pthread_mutex_lock(&warm->lock);
-    if (warm->closing) {
-        (void)refuse_dead(warm, err);
-        (void)pthread_mutex_unlock(&warm->lock);
-        return -1;
-    }
-    waiter->next = warm->waiters;
-    warm->waiters = waiter;
-    /* One that is just starting is clean already. */
-    warm->restarting = warm->restarting || warm->state != KERNELS_STARTING;
-    warm->state = KERNELS_STARTING;
-    push_out(warm, &leavers);
-    (void)pthread_mutex_unlock(&warm->lock);
-    see_out(warm, &leavers);
-    return 0;
-}
-
-void warm_close(struct warm *warm)
-{
-    struct leavers leavers = { .count = 0 };
-    bool first;
-
-    (void)pthread_mutex_lock(&warm->lock);
-    first = !warm->closing;
-    if (first) {
-        warm->closing = true;
-        cancel_fire(&warm->opening, CANCEL_KERNEL_GONE);
-        push_out(warm, &leavers);
-    }
-    (void)pthread_mutex_unlock(&warm->lock);
-    if (first) {
-        see_out(warm, &leavers);
-    }
 }
 
 /* ---- looks ---- */

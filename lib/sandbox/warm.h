@@ -42,6 +42,7 @@ struct warm {
     bool opened;     /* it was idle once: from then on a failure leaves it dead, not gone */
     bool restarting; /* the next owner opens a fresh interpreter */
     bool closing;    /* the next owner closes it for good */
+    bool gone;       /* it was closed */
     char reason[256];
     char interpreter[64];
     uint64_t cells;
@@ -67,7 +68,7 @@ void warm_unref(struct warm *warm);
  * A kernel that is not started yet, owned by the caller, with one reference; takes the hold over.
  * NULL with err IO (the hold is given back).
  */
-struct warm *warm_new(struct sandbox *sandbox, struct session_hold *hold,
+struct warm *warm_new(struct sandbox *sandbox, struct session_hold *hold, const char *id,
                       const struct kernels_options *options, struct err *err);
 
 /*
@@ -94,16 +95,13 @@ void warm_next(struct warm *warm);
 /* The cell that runs, with one reference; NULL: none does. */
 struct execution *warm_running(struct warm *warm);
 
-/* As kernels_restart; returns at once, the waiter is called when it is done. */
-int warm_restart(struct warm *warm, struct kernels_waiter *waiter, struct err *err);
+/* -1 KERNEL_DEAD and why it died; under the lock. */
+int warm_refuse(const struct warm *warm, struct err *err);
 
-/* Ends it for good: returns at once, the work follows; it leaves the table at its end. */
-void warm_close(struct warm *warm);
-
-/* Adds a waiter for the end of an opening that is to come. */
-void warm_wait(struct warm *warm, struct kernels_waiter *waiter);
-/* Calls the waiters; failure NULL: the interpreter is idle. */
-void warm_tell(struct warm *warm, const struct err *failure);
+/* Adds a waiter for the opening, or the end, that is to come. False: it is gone already. */
+bool warm_wait(struct warm *warm, struct kernels_waiter *waiter);
+/* Calls the waiters; failure NULL: the interpreter is idle. gone: nothing else will come. */
+void warm_tell(struct warm *warm, const struct err *failure, bool gone);
 
 void warm_view(struct warm *warm, struct kernels_view *ret_view);
 

@@ -163,15 +163,21 @@ static void tell_enforced(struct warm *warm, struct run_result *result)
     };
 }
 
-/* One cell, from its start to the driver's word, or the death of either. */
-static int run(struct warm *warm, struct execution *execution, struct box_io *io,
-               struct cell_results *cells, struct kernel_reply *reply, struct err *err)
+/* One cell and what comes of it. */
+struct round {
+    struct box_io io;
+    struct cell_results cells;
+    struct kernel_reply reply;
+};
+
+/* From its start to the driver's word, or the death of either. */
+static int run(struct warm *warm, struct execution *execution, struct round *round, struct err *err)
 {
     const struct run_request *request = execution->request;
     const struct kernel_cell cell = { .code = request->code,
                                       .code_size = request->code_size,
-                                      .io = io,
-                                      .results = cells,
+                                      .io = &round->io,
+                                      .results = &round->cells,
                                       .stdin_data = request->stdin_data,
                                       .stdin_size = request->stdin_size,
                                       .kill = request->kill_at_end };
@@ -180,7 +186,7 @@ static int run(struct warm *warm, struct execution *execution, struct box_io *io
     set_running(warm, true);
     execution_set_box(execution, kernel_box(warm->kernel));
     events_add(execution->tape, EVENT_STARTED, 0, NULL, 0);
-    result = kernel_run(warm->kernel, &cell, reply, err);
+    result = kernel_run(warm->kernel, &cell, &round->reply, err);
     execution_set_box(execution, NULL);
     set_running(warm, false);
     return result;
@@ -197,11 +203,21 @@ static void refuse(struct warm *warm, struct err *err)
     }
 }
 
+static void judge(struct warm *warm, struct execution *execution, struct round *round)
+{
+    fill_result(execution, &round->io, &round->cells, &round->reply);
+    execution->result.state_kept = round->reply.alive;
+    if (round->reply.alive) {
+        judge_alive(execution, &round->reply, &execution->result);
+    } else {
+        judge_dead(warm, execution, &round->reply, &execution->result);
+    }
+    kernel_reply_done(&round->reply);
+}
+
 int warm_cell_run(struct warm *warm, struct execution *execution, struct err *err)
 {
-    struct cell_results cells = CELL_RESULTS_INIT;
-    struct kernel_reply reply;
-    struct box_io io;
+    struct round round = { .cells = CELL_RESULTS_INIT };
     int64_t began_ns;
     int ran;
 
@@ -210,21 +226,14 @@ int warm_cell_run(struct warm *warm, struct execution *execution, struct err *er
     }
     tell_enforced(warm, &execution->result);
     began_ns = clock_mono_ns();
-    prepare(execution, &io);
-    ran = run(warm, execution, &io, &cells, &reply, err);
+    prepare(execution, &round.io);
+    ran = run(warm, execution, &round, err);
     if (ran < 0) {
         refuse(warm, err);
     } else {
-        fill_result(execution, &io, &cells, &reply);
         fill_times(execution, began_ns);
-        execution->result.state_kept = reply.alive;
-        if (reply.alive) {
-            judge_alive(execution, &reply, &execution->result);
-        } else {
-            judge_dead(warm, execution, &reply, &execution->result);
-        }
-        kernel_reply_done(&reply);
+        judge(warm, execution, &round);
     }
-    cell_results_done(&cells);
+    cell_results_done(&round.cells);
     return ran;
 }

@@ -100,7 +100,7 @@ bool warm_life_open(struct warm *warm)
     clear(warm);
     if (hold_session(warm, &failure) == 0 && warm_box_open(warm, &failure) == 0) {
         begin_life(warm);
-        warm_tell(warm, NULL);
+        warm_tell(warm, NULL, false);
         return true;
     }
     if (!warm->opened) {
@@ -111,7 +111,7 @@ bool warm_life_open(struct warm *warm)
         return false;
     }
     warm_life_die(warm, failure.msg);
-    warm_tell(warm, &failure);
+    warm_tell(warm, &failure, false);
     return true;
 }
 
@@ -172,7 +172,7 @@ void warm_life_close(struct warm *warm, const struct err *failure)
         failure = &removed;
     }
     end_queue(warm, failure);
-    warm_tell(warm, failure);
+    warm_tell(warm, failure, true);
 }
 
 /* ---- time ---- */

@@ -13,7 +13,7 @@ RESULT_MEMBERS = ("id sessionId kernelId kind state success exitCode signal stdo
                   "durationMs startedAt finishedAt").split()
 USAGE_MEMBERS = "wallMs queueMs startMs cpuUserMs cpuSystemMs peakMemoryBytes peakPids".split()
 LIMITS = {"timeoutS", "memoryMb", "cpus", "pids", "diskMb", "maxOutputBytes", "enforced"}
-SOURCES = {"cold", "spare", "template"}
+SOURCES = {"cold", "spare", "template", "kernel"}
 
 
 def expect(condition, what, *context):

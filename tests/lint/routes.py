@@ -23,6 +23,7 @@ SCHEMAS = {
                      "session_code_table": "SessionRunCodeRequest"},
     "api/resource_batch.c": {"batch_table": "BatchRequest"},
     "api/resource_execution_input.c": {"signal_table": "SignalRequest"},
+    "api/kernel_in.c": {"open_table": "KernelRequest", "cell_table": "CellRequest"},
     "api/session_in.c": {"create_table": "SessionRequest", "patch_table": "SessionPatch",
                          "fork_table": "ForkRequest", "setup_table": "SetupRequest",
                          "move_table": "MoveRequest"},
