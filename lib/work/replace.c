@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "lib/base/strv.h"
 #include "lib/base/text.h"
 #include "lib/work/fail.h"
+#include "lib/work/move.h"
 #include "lib/work/remove.h"
 
 static int open_directory(int root, const char *name)
@@ -75,29 +75,6 @@ int replace_begin(int root, int *ret_new, struct err *err)
     return 0;
 }
 
-/*
- * A directory that gets another parent must be writable for its owner (rename(2)); modes are put
- * back behind the move.
- */
-static int move_entry(int from, int to, const char *name)
-{
-    struct stat status;
-    int result = renameat(from, name, to, name);
-
-    if (result < 0 && errno == EACCES && fstatat(from, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISDIR(status.st_mode)) {
-        CLEANUP_FD int fd = fd_open_beneath(from, name, O_PATH | O_DIRECTORY, 0);
-        char link[64];
-
-        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        if (fd >= 0 && chmod(link, status.st_mode | S_IRWXU) == 0) {
-            result = renameat(from, name, to, name);
-            (void)chmod(link, status.st_mode & 07777);
-        }
-    }
-    return result;
-}
-
 /* How many of the names were moved before the first failure (all: errno untouched). */
 static size_t move_all(int from, int to, const struct strv *names)
 {
@@ -150,7 +127,6 @@ int replace_commit(int root, struct err *err)
 {
     CLEANUP_FD int new = open_directory(root, REPLACE_NEW);
     CLEANUP_FD int old = -1;
-    struct remove_left left;
 
     if (new < 0) {
         return fail_errno(err, errno, "the contents cannot be replaced");
@@ -165,8 +141,14 @@ int replace_commit(int root, struct err *err)
         return -1;
     }
     (void)unlinkat(root, REPLACE_NEW, AT_REMOVEDIR);
-    (void)remove_tree(root, REPLACE_OLD, NULL, &left);
     return 0;
+}
+
+void replace_end(int root)
+{
+    struct remove_left left;
+
+    (void)remove_tree(root, REPLACE_OLD, NULL, &left);
 }
 
 void replace_abort(int root)

@@ -5,8 +5,9 @@
  *
  *     replace_begin    an empty directory inside it, under a name that lists leave out
  *     (fill that: unpack_into, copy_tree)
- *     replace_commit   everything old out, everything new in, the old deleted
- *     replace_abort    or throw the new away
+ *     replace_commit   everything old out, everything new in: some renames
+ *     replace_end      the old is deleted, which may take its time
+ *     replace_abort    instead of the last two: the new is thrown away
  *
  * Not one step as workspace_exchange is: who looks meanwhile sees some of both. A failure half way
  * is undone; a crash half way leaves the old things below REPLACE_OLD inside. Any thread; one
@@ -25,7 +26,10 @@
  * CONFLICT if REPLACE_OLD has something in it: it may be all that is left of the old contents. */
 int replace_begin(int root, int *ret_new, struct err *err);
 
+/* 0, or -1 and everything as it was; then replace_abort. */
 int replace_commit(int root, struct err *err);
+
+void replace_end(int root);
 
 void replace_abort(int root);
 

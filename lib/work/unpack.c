@@ -145,6 +145,15 @@ static int write_block(int fd, const void *data, size_t size, la_int64_t offset)
     return 0;
 }
 
+static int refuse_size(const struct unpack_limits *limits, const char *name, struct err *err)
+{
+    (void)refuse(err, name, "the files together are larger than is allowed");
+    if (err != NULL && limits->full != ERR_NONE) {
+        err->code = limits->full;
+    }
+    return -1;
+}
+
 static int write_content(struct unpacking *unpacking, const char *name, int fd, struct err *err)
 {
     for (;;) {
@@ -163,7 +172,7 @@ static int write_content(struct unpacking *unpacking, const char *name, int fd, 
             return err_set(err, ERR_CANCELLED, 0, "the archive was not unpacked to its end");
         }
         if (size > unpacking->limits->max_bytes - unpacking->result.bytes) {
-            return refuse(err, name, "the files together are larger than is allowed");
+            return refuse_size(unpacking->limits, name, err);
         }
         unpacking->result.bytes += size;
         if (write_block(fd, data, size, offset) < 0) {

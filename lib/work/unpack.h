@@ -19,6 +19,7 @@
 
 struct unpack_limits {
     uint64_t max_bytes;    /* of file data, holes not counted */
+    enum err_code full;    /* what more bytes are; NONE: BAD_ARCHIVE */
     uint64_t max_entries;  /* members */
     unsigned max_depth;    /* components of a name; 0: 256 */
     struct cancel *cancel; /* may be NULL: CANCELLED when fired */

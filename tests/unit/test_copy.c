@@ -109,6 +109,7 @@ static void contents_are_replaced(void **state)
     assert_int_equal(fchmodat(new, "added", 0555, 0), 0);
     assert_string_equal(scratch_text(root, "kept-name"), "old");
     assert_int_equal(replace_commit(root, NULL), 0);
+    replace_end(root);
     assert_string_equal(scratch_text(root, "kept-name"), "new");
     assert_string_equal(scratch_text(root, "added/y"), "new");
     assert_false(scratch_has(root, "gone"));
