@@ -211,6 +211,27 @@ class Daemon:
                           if name != ".trash"]
         return sorted(found)
 
+    def settled(self):
+        """
+        Nothing runs, and what is there belongs to boxes that were started ahead of calls: a private
+        directory each, at most a workspace each, and nothing that waits for removal.
+        """
+        stats = self.get("/v1/stats").json
+        found = self.box_directories()
+        boxes = [path for path in found if path.startswith("runtime/")]
+        places = [path for path in found if path.startswith("state/workspaces/call-")]
+        trash = [path for path in found if "/.trash/" in path]
+        return (stats["running"] == stats["queued"] == 0 and len(boxes) == stats["boxes"]
+                and len(places) <= len(boxes) and not trash)
+
+    def wait_settled(self, limit=15):
+        census.wait_until(self.settled, seconds(limit), "removal of what calls left behind")
+
+    def find(self, name):
+        """Where something of this name is in the daemon's directories (and can be seen)."""
+        return [os.path.join(parent, name) for parent, folders, files in os.walk(self.home)
+                if name in folders or name in files]
+
     def check_nothing_left(self):
         census.wait_gone(self.box_processes, seconds(5), "processes of boxes")
         wait_for_none(self.box_directories)

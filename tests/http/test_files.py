@@ -98,10 +98,11 @@ class PutIn(harness.Case):
 class Tracked(harness.Case):
     """The answer lists what the run changed."""
 
-    def assert_removed(self):
+    def assert_removed(self, name):
         """The workspace goes away behind the answer, whatever the run has made of it."""
-        census.wait_until(lambda: not self.daemon.box_directories(), harness.seconds(20),
+        census.wait_until(lambda: not self.daemon.find(name), harness.seconds(20),
                           "removal of the workspace")
+        self.daemon.wait_settled(20)
 
     def test_created_modified_deleted(self):
         code = "echo new > n; mkdir -p d; echo x > d/in; echo more >> m; rm gone; cat same"
@@ -160,26 +161,29 @@ socket.socket(socket.AF_UNIX).bind("sock"); os.mkdir("d.txt"); os.link("/workspa
         self.assertEqual(content(result["fetched"]["hard"]), b"1")
 
     def test_modes_that_nobody_can_read(self):
+        name = harness.new_mark()
         with self.within(10):
-            result = self.run_code("""
+            result = self.run_code(f"""
 import os
-os.makedirs("d/e"); open("d/e/f","w").write("x"); os.makedirs("go/mod"); open("go/mod/m","w").write("y")
+os.mkdir({name!r}); os.makedirs("d/e"); open("d/e/f","w").write("x"); os.makedirs("go/mod"); open("go/mod/m","w").write("y")
 os.chmod("d/e/f",0); os.chmod("d/e",0); os.chmod("go/mod",0o555); os.chmod("go",0o555); os.chmod(".",0o555)
 """)
         self.assert_success(result)
-        self.assert_removed()
+        self.assert_removed(name)
 
     def test_very_deep_and_very_many(self):
+        name = harness.new_mark()
         with self.within(30):
-            result = self.run_code("""
+            result = self.run_code(f"""
 import os
+os.mkdir({name!r})
 for i in range(400): os.mkdir("n" * 200); os.chdir("n" * 200)
 os.chdir("/workspace")
-for i in range(20000): open(f"f{i}", "w").close()
+for i in range(20000): open(f"f{{i}}", "w").close()
 """, timeoutS=25)
         self.assert_success(result)
         self.assertTrue(result["filesTruncated"] or len(result["files"]) >= 20000)
-        self.assert_removed()
+        self.assert_removed(name)
 
     def test_sparse_file(self):
         result = self.run_code("open('big', 'wb').truncate(1 << 33)", fetchFiles=["big"])

@@ -233,9 +233,9 @@ except OSError as error: print(type(error).__name__)
                               "the program's start")
             return census.with_argument(result_of)
 
-        for language, code in (("python", "import time; time.sleep(1.5)  # {}"),
+        for language, code in (("python", "import subprocess as s; s.run(['sleep', '1.5'])  # {}"),
                                ("bash", "sleep 1.5; : {}"),
-                               ("node", "setTimeout(() => {{}}, 1500) // {}")):
+                               ("node", "require('child_process').execSync('sleep 1.5') // {}")):
             with self.subTest(language=language):
                 secret = harness.new_mark()
                 found = harness.parallel(2, lambda i: look(secret) if i else self.run_code(

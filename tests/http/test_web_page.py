@@ -2,6 +2,7 @@
 """A web page in the user's browser, or a stranger on the machine, tries to use the daemon."""
 import unittest
 
+import census
 import harness
 from harness import as_json
 
@@ -12,8 +13,7 @@ class Attack(harness.Case):
     def setUp(self):
         super().setUp()
         self.mark = harness.new_mark()
-        self.body = as_json({"code": "import time; time.sleep(30)", "language": "python",
-                             "env": {"MARK": self.mark}})
+        self.body = as_json({"code": "sleep 3", "language": "bash", "env": {"MARK": self.mark}})
 
     def tearDown(self):
         self.assert_success(self.run_code("print(1)"), "1\n")  # whatever came earlier has begun
@@ -25,6 +25,14 @@ class Attack(harness.Case):
                                      media_type=media_type)
         self.assert_problem(reply, status, code)
         return reply
+
+    def test_the_control_the_program_is_seen_when_it_may_run(self):
+        seen, reply = harness.parallel(2, lambda i: self.daemon.post("/v1/runCode", self.body) if i
+                                       else census.wait_until(
+                                           lambda: census.with_environment(self.mark),
+                                           harness.seconds(10), "the program"))
+        self.assertTrue(seen)
+        self.assert_success(reply.json)
 
     def test_foreign_host(self):
         port = self.daemon.port

@@ -19,7 +19,7 @@ import harness  # noqa: E402
 CALLS = int(os.environ.get("STRESS_CALLS", "10000"))
 CLIENTS = 3
 WARM_UP = 300
-MOST_DESCRIPTORS, MOST_THREADS, MOST_KILOBYTES = 5, 2, 32 << 10
+MOST_DESCRIPTORS, MOST_THREADS, MOST_KILOBYTES = 20, 2, 32 << 10
 
 
 class Sample:
@@ -109,9 +109,8 @@ class Load:
 
 
 def settled(daemon):
-    """What the daemon holds once the last box is gone."""
-    census.wait_gone(daemon.box_processes, harness.seconds(15), "boxes")
-    census.wait_until(lambda: not daemon.box_directories(), harness.seconds(15), "directories")
+    """What the daemon holds once all calls are over and boxes for the next ones stand ready."""
+    daemon.wait_settled(30)
     return Sample(daemon)
 
 
