@@ -22,6 +22,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
+#include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
 #include "lib/box/guest_etc.h"
 #include "lib/box/output.h"
@@ -42,6 +43,7 @@ void box_release(struct box *box)
     initlink_done(&box->link);
     spawn_done(&box->launcher);
     watchdog_done(&box->watchdog);
+    (void)box_cgroup_remove(box);
     if (box->dir >= 0) {
         fd_close(box->dir);
         (void)tree_remove(box->boxes->boxes_fd, box->id);
@@ -150,7 +152,10 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
     }
     box->begun = true;
     box->begun_ns = clock_mono_ns();
-    watchdog_start(&box->watchdog, box->link.pid, box->limits.memory_bytes);
+    box_cgroup_begin(box);
+    if (!box_cgroup_has_memory(box)) {
+        watchdog_start(&box->watchdog, box->link.pid, box->limits.memory_bytes);
+    }
     return 0;
 }
 
@@ -225,7 +230,7 @@ enum box_stop box_look(struct box *box)
     if (box->link.report.has_exited) {
         stop = BOX_STOP_EXITED;
     } else if (box->link.report.lost) {
-        stop = BOX_STOP_LOST;
+        stop = box_cgroup_oom(box) ? BOX_STOP_OOM : BOX_STOP_LOST;
     } else if (watchdog_look(&box->watchdog)) {
         stop = BOX_STOP_OOM;
     }
@@ -237,8 +242,13 @@ enum box_stop box_look(struct box *box)
 int64_t box_memory(const struct box *box)
 {
     struct proctree tree = { .pids = NULL };
+    struct cgroup_usage usage;
     uint64_t bytes;
 
+    box_cgroup_read(box, &usage);
+    if (usage.memory_bytes >= 0) {
+        return usage.memory_bytes;
+    }
     if (!proctree_supported()) {
         return -1;
     }
@@ -251,15 +261,33 @@ int64_t box_memory(const struct box *box)
 
 int box_freeze(struct box *box, bool frozen, struct err *err)
 {
+    if (box_cgroup_freeze(box, frozen)) {
+        return 0;
+    }
     return box_signal(box, frozen ? SIGSTOP : SIGCONT, true, err);
+}
+
+static const char *how_memory(const struct box *box)
+{
+    if (box_cgroup_has_memory(box)) {
+        return "cgroup";
+    }
+    return watchdog_supported() ? "watchdog" : "none";
+}
+
+static const char *how_pids(const struct box *box)
+{
+    if (box_cgroup_has_pids(box)) {
+        return "cgroup";
+    }
+    return box->boxes->tasks_limited ? "rlimit" : "none";
 }
 
 void box_enforced(const struct box *box, struct box_enforced *ret_enforced)
 {
-    ret_enforced->memory =
-        box->limits.memory_bytes > 0 && watchdog_supported() ? "watchdog" : "none";
-    ret_enforced->pids = box->limits.pids > 0 && box->boxes->tasks_limited ? "rlimit" : "none";
-    ret_enforced->cpu = "none";
+    ret_enforced->memory = box->limits.memory_bytes > 0 ? how_memory(box) : "none";
+    ret_enforced->pids = box->limits.pids > 0 ? how_pids(box) : "none";
+    ret_enforced->cpu = box->limits.cpus > 0 && box_cgroup_has_cpu(box) ? "cgroup" : "none";
     ret_enforced->disk = "none";
 }
 

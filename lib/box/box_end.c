@@ -8,11 +8,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
+#include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
 #include "lib/box/outcome.h"
 #include "lib/box/output.h"
@@ -93,14 +95,30 @@ static bool kill_all(struct box *box, struct box_io *io)
     if (await_gone(box, io, clock_deadline_after_ms(LAUNCHER_MS))) {
         return true;
     }
+    box_cgroup_kill(box);
     spawn_kill(&box->launcher);
     return await_gone(box, io, clock_deadline_after_ms(GONE_MS));
+}
+
+/*
+ * A box that the kernel killed whole may leave its PID 1 without the launcher that would have
+ * reaped it: then it is ours if we are PID 1 of a container, else the host's.
+ */
+static void adopt_orphan(const struct box *box)
+{
+    siginfo_t info;
+
+    if (box->link.pidfd >= 0) {
+        (void)waitid(P_PIDFD, (id_t)box->link.pidfd, &info, WEXITED | WNOHANG);
+    }
 }
 
 static struct outcome_facts gather(const struct box *box, bool gone)
 {
     const struct watchdog *watchdog = &box->watchdog;
+    struct cgroup_usage usage;
 
+    box_cgroup_read(box, &usage);
     return (struct outcome_facts){
         .stop = box->stop,
         .pumped = box->pumped,
@@ -112,6 +130,7 @@ static struct outcome_facts gather(const struct box *box, bool gone)
         .peak_bytes = watchdog->peak_tasks > 0 ? (int64_t)watchdog->peak_bytes : -1,
         .peak_pids = watchdog->peak_tasks > 0 ? (int64_t)watchdog->peak_tasks : -1,
         .disk_cap = box->limits.disk_bytes,
+        .usage = usage,
     };
 }
 
@@ -120,14 +139,19 @@ void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome
     struct outcome_facts facts;
     bool gone = false;
 
+    if (box->frozen) {
+        (void)box_cgroup_freeze(box, false); /* kernd-init shall hear what follows */
+    }
     ask(box, io);
     gone = kill_all(box, io);
+    adopt_orphan(box);
     output_drain(box, io, LAST_WORDS_MAX);
     initlink_hear(&box->link);
-    if (!gone) {
+    facts = gather(box, gone);
+    facts.gone = box_cgroup_remove(box) && gone;
+    if (!facts.gone) {
         log_line(LOG_DEBUG, "box_not_gone", "box", box->id, NULL);
     }
-    facts = gather(box, gone);
     outcome_judge(&box->link.report, &facts, ret_outcome);
     box_release(box);
 }

@@ -43,6 +43,10 @@ struct box {
     enum box_stop stop; /* why the last pump ended, valid if pumped */
     bool pumped;
     struct watchdog watchdog;
+    int cgroup;                 /* its directory, -1: none */
+    bool frozen;                /* by its cgroup */
+    int64_t cpu_user_before_us; /* of the cgroup when the program began */
+    int64_t cpu_system_before_us;
 };
 
 /* Frees a box in any state of construction; its processes must be gone. */

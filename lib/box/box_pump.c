@@ -12,6 +12,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
 #include "lib/box/output.h"
 
@@ -179,6 +180,10 @@ enum box_stop box_pump(struct box *box, struct box_io *io)
     } while (!judge(box, io, watched, &stop));
     if (stop == BOX_STOP_EXITED || stop == BOX_STOP_PEER_DONE) {
         drain(box, io);
+    }
+    /* The kernel kills a box that is above its memory cap whole, kernd-init and all. */
+    if ((stop == BOX_STOP_LOST || stop == BOX_STOP_PEER_LOST) && box_cgroup_oom(box)) {
+        stop = BOX_STOP_OOM;
     }
     box->stop = stop;
     box->pumped = true;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
+#include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
 
 /* The program as the host sees it: whoever made the driver's connection (unix(7), SO_PEERCRED). */
@@ -34,7 +35,7 @@ int box_rearm(struct box *box, const struct box_limits *limits, struct err *err)
 
     if (!box->begun) {
         box->limits = *limits;
-        return 0;
+        return box_cgroup_limit(box, err);
     }
     pid = program_pid(box);
     if (pid <= 0) {
@@ -48,11 +49,17 @@ int box_rearm(struct box *box, const struct box_limits *limits, struct err *err)
                        err_errno_text(errno));
     }
     box->limits = *limits;
+    if (box_cgroup_limit(box, err) < 0) {
+        return -1;
+    }
+    box_cgroup_begin(box);
     box->told_started = false;
     box->begun_ns = clock_mono_ns();
     box->link.report.started.at_ns = box->begun_ns;
     watchdog_done(&box->watchdog);
     watchdog_init(&box->watchdog);
-    watchdog_start(&box->watchdog, box->link.pid, limits->memory_bytes);
+    if (!box_cgroup_has_memory(box)) {
+        watchdog_start(&box->watchdog, box->link.pid, limits->memory_bytes);
+    }
     return 0;
 }

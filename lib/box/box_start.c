@@ -19,6 +19,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
 #include "lib/box/remedy.h"
 #include "lib/box/tree.h"
@@ -109,18 +110,18 @@ static int launch(struct box *box, const struct box_spec *spec, const struct lau
         .root = boxes->root,
         .root_count = BOXES_ROOTS,
     };
-    const struct spawn_request request = {
+    struct spawn_request request = {
         .path = boxes->launcher,
         .environment = no_environment,
         .fds = ends->fds,
         .fd_count = ends->count,
         .cgroup_fd = -1,
     };
-    struct spawn_request with_argv = request;
 
     boxes->engine->argv(&plan, &argv);
-    with_argv.argv = strv_argv(&argv);
-    return spawn_start(&with_argv, &box->launcher, err);
+    request.argv = strv_argv(&argv);
+    box_cgroup_make(box);
+    return box_cgroup_spawn(box, &request, err);
 }
 
 /* Takes what the launcher wrote so far; its pipe must never fill up. */
@@ -256,6 +257,7 @@ static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
     box->link = INITLINK_INIT;
     box->driver_listener = -1;
     box->driver = -1;
+    box->cgroup = -1;
     box->stdin_fd = -1;
     box->stdout_fd = -1;
     box->stderr_fd = -1;
@@ -283,6 +285,9 @@ int box_start(struct boxes *boxes, const struct box_spec *spec, struct box **ret
              launch(box, spec, &ends, err) < 0;
     close_ends(&ends);
     if (failed != 0 || await_hello(box, spec, err) < 0) {
+        if (box_cgroup_oom(box)) {
+            (void)err_set(err, ERR_BOX_START_FAILED, 0, "the box can't start in so little memory");
+        }
         abandon(box);
         return -1;
     }

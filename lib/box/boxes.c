@@ -156,6 +156,7 @@ int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, stru
     struct boxes *boxes = alloc_zero(1, sizeof(*boxes));
 
     boxes->boxes_fd = -1;
+    boxes->cgroups.fd = -1;
     boxes->seccomp = (struct seccomp){ .programs = { -1, -1 } };
     (void)pthread_mutex_init(&boxes->lock, NULL);
     if (choose_engine(config, boxes, err) < 0 || find_library(config, boxes, err) < 0 ||
@@ -163,6 +164,7 @@ int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, stru
         boxes_close(boxes);
         return -1;
     }
+    cgroup_open(&boxes->cgroups);
     look_at_root(boxes);
     boxes->resolv_conf = realpath("/etc/resolv.conf", NULL);
     /* Root is exempt from the limit, in any namespace (kernel/fork.c, INIT_USER). */
@@ -180,6 +182,7 @@ void boxes_close(struct boxes *boxes)
         free(boxes->root[i].link);
     }
     seccomp_done(&boxes->seccomp);
+    cgroup_close(&boxes->cgroups);
     fd_close(boxes->boxes_fd);
     (void)pthread_mutex_destroy(&boxes->lock);
     free(boxes->launcher);
@@ -220,9 +223,13 @@ void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
     *ret_abilities = (struct boxes_abilities){
         .engine = boxes->engine->name,
         .engine_version = engine_version(boxes),
-        .memory = watchdog_supported() ? "watchdog" : "none",
-        .pids = boxes->tasks_limited ? "rlimit" : "none",
-        .cpu = "none",
+        .memory = boxes->cgroups.memory  ? "cgroup"
+                  : watchdog_supported() ? "watchdog"
+                                         : "none",
+        .pids = boxes->cgroups.pids    ? "cgroup"
+                : boxes->tasks_limited ? "rlimit"
+                                       : "none",
+        .cpu = boxes->cgroups.cpu ? "cgroup" : "none",
         .disk = "none",
         .seccomp = boxes->engine->seccomp,
         .landlock_abi = landlock < 0 ? 0 : (int)landlock,

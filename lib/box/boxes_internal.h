@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "lib/box/boxes.h"
+#include "lib/box/cgroup.h"
 #include "lib/box/engine.h"
 #include "lib/box/seccomp.h"
 
@@ -26,6 +27,8 @@ struct boxes {
     struct seccomp seccomp;
     int boxes_fd;
     bool tasks_limited; /* RLIMIT_NPROC counts per user namespace here */
+    struct cgroup_tree cgroups;
+    atomic_bool moves_told; /* boxes can't be born in their cgroups here */
     atomic_size_t running;
     pthread_mutex_t lock; /* guards what follows */
     char *version;        /* NULL: not asked yet */

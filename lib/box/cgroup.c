@@ -13,10 +13,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/cgroupdir.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
@@ -28,7 +30,7 @@
 /* cpu.max is a quota per period; the kernel's default period. */
 #define CPU_PERIOD_US 100000
 /* The launcher and kernd-init are counted by the pids controller, and are not the caller's. */
-#define OWN_TASKS 3
+#define OWN_TASKS 2
 
 static int put(int directory, const char *name, const char *text)
 {
@@ -81,55 +83,40 @@ static int64_t read_number(int directory, const char *file, const char *name)
 
 /* ---- finding our place ---- */
 
-/* The mount point of cgroup2 (proc(5), mountinfo): a fresh text, NULL: there is none. */
-static char *find_mount(void)
+/* A cgroup that nobody gave us, and that others are in, is not ours to arrange. */
+static bool may_arrange(const struct cgroupdir *own, const char *path, bool in_main)
 {
-    CLEANUP_FREE char *table = fd_read_file("/proc/self/mountinfo", (size_t)1 << 20, NULL);
-    char *save = NULL;
-
-    for (char *line = table == NULL ? NULL : strtok_r(table, "\n", &save); line != NULL;
-         line = strtok_r(NULL, "\n", &save)) {
-        char point[256];
-
-        if (strstr(line, " - cgroup2 ") != NULL &&
-            sscanf(line, "%*s %*s %*s %*s %255s", point) == 1) {
-            return alloc_text(point);
-        }
-    }
-    return NULL;
-}
-
-/* Our own cgroup below the mount ("0::/..." in /proc/self/cgroup): a fresh text. */
-static char *find_own(void)
-{
-    CLEANUP_FREE char *table = fd_read_file("/proc/self/cgroup", SMALL_FILE, NULL);
-    const char *line = table == NULL ? NULL : strstr(table, "0::/");
-
-    if (line == NULL || (line != table && line[-1] != '\n')) {
-        return NULL;
-    }
-    return alloc_copy(line + 3, strcspn(line + 3, "\n"));
+    return cgroupdir_writable(path) && !own->top &&
+           (in_main || cgroupdir_delegated(path) || cgroupdir_alone(path));
 }
 
 static int open_own(struct cgroup_tree *tree)
 {
-    CLEANUP_FREE char *mount = find_mount();
-    CLEANUP_FREE char *own = find_own();
-    CLEANUP_FREE char *path = NULL;
+    struct cgroupdir own;
+    bool in_main;
 
-    if (mount == NULL || own == NULL) {
+    cgroupdir_find(&own);
+    if (own.path == NULL) {
         (void)snprintf(tree->why, sizeof(tree->why), "there is no cgroup v2 hierarchy");
         return -1;
     }
-    /* A kernd that was started again by exec is in its main/ already. */
-    if (text_ends_with(own, "/" MAIN)) {
-        own[strlen(own) - strlen("/" MAIN)] = '\0';
+    /* One that was started again, or by a program that an earlier kernd moved, is in main/ already.
+     */
+    in_main = text_ends_with(own.path, "/" MAIN);
+    if (in_main) {
+        own.path[strlen(own.path) - strlen("/" MAIN)] = '\0';
     }
-    path = alloc_printf("%s%s", mount, own);
-    tree->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (tree->fd < 0 || faccessat(tree->fd, "cgroup.procs", W_OK, AT_EACCESS) < 0 ||
-        faccessat(tree->fd, ".", W_OK, AT_EACCESS) < 0) {
+    if (may_arrange(&own, own.path, in_main)) {
+        tree->fd = open(own.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    cgroupdir_done(&own);
+    if (tree->fd < 0) {
         (void)snprintf(tree->why, sizeof(tree->why), "the cgroup kernd runs in is not its own");
+        return -1;
+    }
+    /* A second kernd in the same unit would sweep away the boxes of the first. */
+    if (flock(tree->fd, LOCK_EX | LOCK_NB) < 0) {
+        (void)snprintf(tree->why, sizeof(tree->why), "another kernd uses the same cgroup");
         fd_clear(&tree->fd);
         return -1;
     }
@@ -274,6 +261,19 @@ int cgroup_make(const struct cgroup_tree *tree, const char *id, const struct cgr
     return 0;
 }
 
+/* Of what the caller runs: without what kernd put there. */
+static int64_t peak_pids(const struct cgroup_tree *tree, int fd)
+{
+    int64_t peak = tree->pids ? read_number(fd, "pids.peak", "") : -1;
+
+    return peak > OWN_TASKS ? peak - OWN_TASKS : peak < 0 ? -1 : 0;
+}
+
+int64_t cgroup_oom_kills(const struct cgroup_tree *tree, int fd)
+{
+    return tree->memory ? read_number(fd, "memory.events", "oom_kill") : -1;
+}
+
 void cgroup_read(const struct cgroup_tree *tree, int fd, struct cgroup_usage *ret_usage)
 {
     CLEANUP_FREE char *cpu = get(fd, "cpu.stat");
@@ -283,9 +283,16 @@ void cgroup_read(const struct cgroup_tree *tree, int fd, struct cgroup_usage *re
         .cpu_system_us = cpu == NULL ? -1 : number_in(cpu, "system_usec"),
         .memory_bytes = tree->memory ? read_number(fd, "memory.current", "") : -1,
         .peak_memory_bytes = tree->peaks ? read_number(fd, "memory.peak", "") : -1,
-        .peak_pids = tree->pids ? read_number(fd, "pids.peak", "") : -1,
-        .oom_kills = tree->memory ? read_number(fd, "memory.events", "oom_kill") : -1,
+        .peak_pids = peak_pids(tree, fd),
+        .oom_kills = cgroup_oom_kills(tree, fd),
     };
+}
+
+int cgroup_enter(int fd, pid_t pid)
+{
+    CLEANUP_FREE char *text = alloc_printf("%d", (int)pid);
+
+    return put(fd, "cgroup.procs", text);
 }
 
 int cgroup_kill(int fd)

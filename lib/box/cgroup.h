@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/base/err.h"
 
@@ -30,8 +31,8 @@ struct cgroup_tree {
 };
 
 /*
- * Looks where kernd runs, moves it into main/, hands controllers to the children, removes what a
- * killed predecessor left. Call it before other threads run. Never fails: *ret_tree tells.
+ * Looks where kernd runs, moves it with all its threads into main/, hands controllers to the
+ * children, removes what a killed predecessor left. Never fails: *ret_tree tells.
  */
 void cgroup_open(struct cgroup_tree *ret_tree);
 void cgroup_close(struct cgroup_tree *tree);
@@ -63,6 +64,15 @@ struct cgroup_usage {
     int64_t oom_kills; /* processes killed for passing memory.max, with all below */
 };
 void cgroup_read(const struct cgroup_tree *tree, int fd, struct cgroup_usage *ret_usage);
+
+/* oom_kills of cgroup_usage alone. */
+int64_t cgroup_oom_kills(const struct cgroup_tree *tree, int fd);
+
+/*
+ * Moves a process into it, where it could not be born there: slow (all CPUs wait for it), and what
+ * it started before stays outside. 0 or -1 with errno.
+ */
+int cgroup_enter(int fd, pid_t pid);
 
 /* SIGKILL to every process of it at once (cgroup.kill, Linux 5.14). 0 or -1 with errno. */
 int cgroup_kill(int fd);

@@ -120,10 +120,9 @@ static bool is_pinned(const struct init_program *program)
 {
     struct stat status;
 
-    return program->pin[0] == '\0' ||
-           (stat(program->pin, &status) == 0 &&
-            (uint64_t)status.st_dev == program->limits.pin_device &&
-            (uint64_t)status.st_ino == program->limits.pin_inode);
+    return program->pin[0] == '\0' || (stat(program->pin, &status) == 0 &&
+                                       (uint64_t)status.st_dev == program->limits.pin_device &&
+                                       (uint64_t)status.st_ino == program->limits.pin_inode);
 }
 
 static void run_program(const struct init_program *program, int report) __attribute__((noreturn));

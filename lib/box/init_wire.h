@@ -45,7 +45,8 @@ struct init_wire_hello {
     uint32_t zero;
 };
 
-/* Followed by the working directory, the pin, argv and environment, each string with its NUL byte. */
+/* Followed by the working directory, the pin, argv and environment, each string with its NUL byte.
+ */
 struct init_wire_start {
     uint32_t argument_count;
     uint32_t environment_count;

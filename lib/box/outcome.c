@@ -19,6 +19,12 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The kernel's own count, where there is one. */
+static void prefer(int64_t *value, int64_t counted)
+{
+    *value = counted >= 0 ? counted : *value;
+}
+
 static void take_usage(const struct initlink_report *report, const struct outcome_facts *facts,
                        struct box_outcome *outcome)
 {
@@ -31,6 +37,10 @@ static void take_usage(const struct initlink_report *report, const struct outcom
         outcome->cpu_system_us = report->exited.cpu_system_us;
         outcome->peak_memory_bytes = larger(facts->peak_bytes, report->exited.max_rss_bytes);
     }
+    prefer(&outcome->cpu_user_us, facts->usage.cpu_user_us);
+    prefer(&outcome->cpu_system_us, facts->usage.cpu_system_us);
+    prefer(&outcome->peak_memory_bytes, facts->usage.peak_memory_bytes);
+    prefer(&outcome->peak_pids, facts->usage.peak_pids);
 }
 
 static void take_evidence(const struct outcome_facts *facts, struct box_outcome *outcome)
@@ -40,6 +50,12 @@ static void take_evidence(const struct outcome_facts *facts, struct box_outcome 
 
     if (outcome->start_errno != 0) {
         (void)snprintf(text, size, "exec failed: %s", err_errno_text(outcome->start_errno));
+    } else if (outcome->oom && facts->usage.oom_kills > 0) {
+        (void)snprintf(text, size,
+                       "memory.events: oom_kill %" PRId64 ", cap %" PRIu64 " MiB, peak %" PRId64
+                       " MiB",
+                       facts->usage.oom_kills, facts->memory_cap / MIB,
+                       outcome->peak_memory_bytes / (int64_t)MIB);
     } else if (outcome->oom) {
         (void)snprintf(text, size,
                        "memory watchdog: %" PRIu64
@@ -70,7 +86,7 @@ void outcome_judge(const struct initlink_report *report, const struct outcome_fa
         outcome.wait_status = report->exited.wait_status;
         outcome.ended_ns = report->exited.at_ns;
     }
-    outcome.oom = facts->pumped && facts->stop == BOX_STOP_OOM;
+    outcome.oom = (facts->pumped && facts->stop == BOX_STOP_OOM) || facts->usage.oom_kills > 0;
     outcome.disk_full = facts->pumped && facts->stop == BOX_STOP_DISK;
     outcome.escape_blocked = outcome.started && outcome.has_status &&
                              WIFSIGNALED(outcome.wait_status) &&

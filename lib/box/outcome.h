@@ -6,6 +6,7 @@
 #define KERND_BOX_OUTCOME_H
 
 #include "lib/box/box.h"
+#include "lib/box/cgroup.h"
 #include "lib/box/initlink.h"
 
 /* Everything kernd saw and did itself. */
@@ -20,6 +21,7 @@ struct outcome_facts {
     int64_t peak_bytes; /* the watchdog's largest sum, -1: it did not look */
     int64_t peak_pids;  /* -1: not counted */
     uint64_t disk_cap;
+    struct cgroup_usage usage; /* all -1: the box had no cgroup */
 };
 
 /* Pure. Fills every field. */

@@ -17,6 +17,7 @@
 
 /* Facts of a box that ran to its end and nothing was measured from outside. */
 static const struct outcome_facts quiet = {
+    .usage = { -1, -1, -1, -1, -1, -1 },
     .stop = BOX_STOP_EXITED,
     .pumped = true,
     .ended_ns = 900,
@@ -129,6 +130,41 @@ static void oom_by_the_watchdog_has_numbers(void **state)
                         "memory watchdog: 70 MiB in 2 processes, above the cap of 64 MiB");
     assert_int_equal(outcome.peak_memory_bytes, 70 * MIB);
     assert_int_equal(outcome.peak_pids, 5);
+}
+
+static void the_kernels_own_counts_win(void **state)
+{
+    struct initlink_report report = exited_with(0);
+    struct outcome_facts facts = quiet;
+    struct box_outcome outcome;
+
+    (void)state;
+    facts.usage = (struct cgroup_usage){ .cpu_user_us = 70,
+                                         .cpu_system_us = 80,
+                                         .memory_bytes = 1,
+                                         .peak_memory_bytes = 9 * (int64_t)MIB,
+                                         .peak_pids = 5 };
+    outcome_judge(&report, &facts, &outcome);
+    assert_int_equal(outcome.cpu_user_us, 70);
+    assert_int_equal(outcome.cpu_system_us, 80);
+    assert_int_equal(outcome.peak_memory_bytes, 9 * (int64_t)MIB);
+    assert_int_equal(outcome.peak_pids, 5);
+    assert_false(outcome.oom);
+}
+
+static void a_kill_for_memory_by_the_kernel_is_evidence(void **state)
+{
+    struct initlink_report report = exited_with(0);
+    struct outcome_facts facts = quiet;
+    struct box_outcome outcome;
+
+    (void)state;
+    facts.memory_cap = 64 * MIB;
+    facts.usage.oom_kills = 2;
+    facts.usage.peak_memory_bytes = 64 * (int64_t)MIB;
+    outcome_judge(&report, &facts, &outcome);
+    assert_true(outcome.oom);
+    assert_string_equal(outcome.evidence, "memory.events: oom_kill 2, cap 64 MiB, peak 64 MiB");
 }
 
 static void a_full_workspace_is_told(void **state)
@@ -255,6 +291,8 @@ int main(void)
         cmocka_unit_test(only_a_death_by_sigsys_is_an_escape),
         cmocka_unit_test(a_failed_exec_never_started),
         cmocka_unit_test(oom_by_the_watchdog_has_numbers),
+        cmocka_unit_test(the_kernels_own_counts_win),
+        cmocka_unit_test(a_kill_for_memory_by_the_kernel_is_evidence),
         cmocka_unit_test(a_full_workspace_is_told),
         cmocka_unit_test(a_box_that_vanished_has_no_numbers),
         cmocka_unit_test(reports_are_understood_however_they_are_cut),
