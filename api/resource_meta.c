@@ -195,6 +195,9 @@ void resource_meta_stats(struct api_call *call)
     resource_reply(call, 200, &json);
     json_out_open(&json, '{');
     write_count(&json, "boxes", stats.boxes);
+    write_count(&json, "spares", stats.spares);
+    write_count(&json, "spareHits", stats.spare_hits);
+    write_count(&json, "spareMisses", stats.spare_misses);
     write_count(&json, "running", stats.running);
     write_count(&json, "queued", stats.queued);
     write_count(&json, "queueMax", stats.queue_max);

@@ -17,6 +17,7 @@
 #include "lib/base/text.h"
 
 #define FILE_BYTES_MAX ((size_t)1 << 20)
+#define SPARES 32
 #define CONNECTIONS 512
 #define REQUEST_S 60.0
 #define GRACE_S 5.0
@@ -54,6 +55,8 @@ static const struct key keys[] = {
     { "log_level", LEVEL, AT(log_level), 0, 0, "LEVEL", "error, warning, info or debug" },
     { "log_format", FORMAT, AT(log_json), 0, 0, "FORMAT", "text or json" },
     { "workers", COUNT, AT(workers), 1, 1024, "N", "boxes at work at the same time" },
+    { "spares", COUNT, AT(spares), 0, 1024, "N",
+      "boxes kept ready ahead of calls; 0: every call starts its own" },
     { "queue", COUNT, AT(queue), 1, 100000, "N", "calls that may wait for a worker" },
     { "connections", COUNT, AT(connections), 8, 60000, "N", "clients connected at the same time" },
     { "max_upload_bytes", COUNT, AT(max_upload_bytes), 1, 1e15, "BYTES",
@@ -87,6 +90,7 @@ void config_init(struct config *config)
     *config = (struct config){
         .engine = alloc_text("auto"),
         .log_level = LOG_INFO,
+        .spares = SPARES,
         .connections = CONNECTIONS,
         .max_upload_bytes = UPLOAD_BYTES,
         .request_timeout_s = REQUEST_S,

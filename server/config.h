@@ -32,7 +32,8 @@ struct config {
     bool log_json;
     enum log_level log_level;
     uint64_t workers; /* 0: from cores and memory */
-    uint64_t queue;   /* 0: the sandbox's default */
+    uint64_t spares;
+    uint64_t queue; /* 0: the sandbox's default */
     uint64_t connections;
     uint64_t max_upload_bytes;
     double request_timeout_s;

@@ -101,6 +101,7 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
         .engine = config->engine,
         .launcher = config->launcher,
         .run_threads = config->workers,
+        .spares_max = config->spares,
         .queue_max = config->queue,
         .maxima = config->maxima,
         .defaults = config->defaults,

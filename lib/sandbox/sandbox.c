@@ -156,7 +156,7 @@ int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandb
         (sandbox->pool = pool_new("run", threads, queue_max, err)) == NULL ||
         (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
         (sandbox->alarm = alarm_new(err)) == NULL ||
-        (sandbox->spares = spares_new(sandbox, err)) == NULL ||
+        (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL ||
         (sandbox->janitor = janitor_new(sandbox, err)) == NULL) {
         sandbox_close(sandbox);
         return -1;

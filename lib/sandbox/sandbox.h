@@ -38,6 +38,7 @@ struct sandbox_config {
     const char *engine;                 /* "auto", "bubblewrap", "kern" */
     const char *launcher;               /* NULL: found in PATH */
     size_t run_threads;                 /* 0: from cores and memory */
+    size_t spares_max;                  /* boxes kept ready at most; 0: none */
     size_t queue_max;                   /* 0: default 256 */
     struct limits maxima;               /* zero fields: built-in maxima */
     struct limits defaults;             /* zero fields: built-in defaults */

@@ -21,8 +21,6 @@
 
 #define LANE_THREADS 2
 #define LANE_QUEUE 64
-/* In all: each is an interpreter of some ten megabytes. */
-#define SPARES_MAX 64
 #define SHELVES_MAX 256
 #define FAILURES_MAX 3
 #define IDLE_NS (60 * CLOCK_NS_PER_S)
@@ -30,6 +28,7 @@
 struct spares {
     struct sandbox *sandbox;
     struct pool *lane;
+    size_t max;
     struct cancel cancel;
     pthread_mutex_t lock;
     struct shelf *shelves;
@@ -47,7 +46,7 @@ struct boot {
     struct shelf *shelf;
 };
 
-struct spares *spares_new(struct sandbox *sandbox, struct err *err)
+struct spares *spares_new(struct sandbox *sandbox, size_t max, struct err *err)
 {
     struct spares *spares = alloc_zero(1, sizeof(*spares));
 
@@ -56,6 +55,7 @@ struct spares *spares_new(struct sandbox *sandbox, struct err *err)
         return NULL;
     }
     spares->sandbox = sandbox;
+    spares->max = max;
     spares->lane = pool_new("spare", LANE_THREADS, LANE_QUEUE, err);
     if (spares->lane == NULL) {
         cancel_done(&spares->cancel);
@@ -171,7 +171,7 @@ static bool may_boot(struct spares *spares, const struct shelf *shelf)
 
     if (spares->closed || shelf->failures >= FAILURES_MAX ||
         shelf->count + shelf->booting >= shelf->target ||
-        spares->waiting + spares->booting >= SPARES_MAX) {
+        spares->waiting + spares->booting >= spares->max) {
         return false;
     }
     pool_stats(spares->sandbox->pool, &stats);
@@ -242,7 +242,7 @@ struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
     struct spare *spare;
     bool usable = false;
 
-    if (!shelf_fits_any(boxing)) {
+    if (spares->max == 0 || !shelf_fits_any(boxing)) {
         return NULL;
     }
     boxing_env(boxing, &env);

@@ -20,7 +20,8 @@
 struct sandbox;
 struct spares;
 
-struct spares *spares_new(struct sandbox *sandbox, struct err *err);
+/* max: so many in all, each some ten megabytes; 0: none are kept. */
+struct spares *spares_new(struct sandbox *sandbox, size_t max, struct err *err);
 
 /* Ends all spares and the lane. No call may be taking any more. NULL is fine. */
 void spares_free(struct spares *spares);

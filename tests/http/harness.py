@@ -98,6 +98,10 @@ def wait_for_none(find):
         raise AssertionError(f"left behind: {find()}") from None
 
 
+# Boxes that wait would be seen by tests that look whether any is left: test_spares.py has its own.
+SPARES = "0"
+
+
 class Daemon:
     """One kernd process and its directories."""
 
@@ -128,7 +132,8 @@ class Daemon:
         user = ["--user", self.user] if self.user else []
         return [*self.wrapper, KERND, "serve", "--listen", f"127.0.0.1:{self.port}",
                 "--listen", f"unix:{self.socket_path}", "--state", self.state,
-                "--runtime", self.runtime, "--log-level", "debug", *user, *self.arguments]
+                "--runtime", self.runtime, "--log-level", "debug", "--spares", SPARES, *user,
+                *self.arguments]
 
     def spawn(self):
         """Starts the process without waiting for it to be ready."""

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes started ahead: the same answers as without them, each box used once, none left behind."""
+import base64
+import os
+import signal
+import sys
+import unittest
+
+import census
+import harness
+import test_output
+import test_python
+import test_results
+import test_run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "escape"))
+import test_escape  # noqa: E402
+
+WITH_SPARES = ("--spares", "8")
+
+# Every test that tells what a program sees and does, once more where its box was started before it.
+AGAIN = [test_python.Exits, test_python.Tracebacks, test_python.MainModule, test_python.Streams,
+         test_python.Environment, test_results.Values, test_results.NotANumber,
+         test_results.BadRepresentations, test_results.MimeBundles, test_results.Figures,
+         test_results.HostileDriverPeer, test_run.Hello, test_run.Input, test_run.FreshBox,
+         test_run.Limits, test_output.InvalidUtf8, test_output.Caps, test_output.Deadline,
+         test_escape.Namespaces, test_escape.Processes, test_escape.Kernel, test_escape.Devices,
+         test_escape.HostFiles]
+
+
+def with_spares(case):
+    """A class of tests over a daemon that keeps boxes ready."""
+    name = f"{case.__name__}WithSpares"
+    return type(name, (case,), {"daemon_arguments": (*case.daemon_arguments, *WITH_SPARES),
+                                "__module__": __name__})
+
+
+for found in AGAIN:
+    globals()[f"{found.__module__}_{found.__name__}"] = with_spares(found)
+
+
+class Spares(harness.Case):
+    daemon_arguments = WITH_SPARES
+
+    def wait_for_spare(self):
+        census.wait_until(lambda: self.daemon.get("/v1/stats").json["spares"] > 0,
+                          harness.seconds(20), "a spare")
+
+    def from_spare(self, code, **options):
+        self.wait_for_spare()
+        return self.daemon.run_code(code, **options)
+
+    def test_the_second_call_finds_its_box_ready(self):
+        self.daemon.run_code("1")
+        result = self.from_spare("6 * 7")
+        self.assertEqual(result["usage"]["source"], "spare")
+        self.assertEqual(result["results"][0]["data"]["text/plain"], "42")
+
+    def test_nothing_of_one_call_is_seen_by_the_next(self):
+        leave = ("import os\n"
+                 "for place in ('/tmp/mark', '/dev/shm/mark', os.path.expanduser('~/mark'), 'mark'):\n"
+                 "    open(place, 'w').write('x')\n"
+                 "os.environ['MARK'] = 'x'\nimport builtins; builtins.MARK = 1\n")
+        look = ("import os, builtins\n"
+                "print([os.path.exists(p) for p in ('/tmp/mark', '/dev/shm/mark', "
+                "os.path.expanduser('~/mark'), 'mark')], 'MARK' in os.environ, "
+                "hasattr(builtins, 'MARK'), len([p for p in os.listdir('/proc') if p.isdigit()]))")
+        self.daemon.run_code("1")
+        for _ in range(3):
+            self.assertEqual(self.from_spare(leave)["exitCode"], 0)
+            seen = self.from_spare(look)
+            self.assertEqual(seen["usage"]["source"], "spare")
+            self.assertEqual(seen["stdout"], "[False, False, False, False] False False 2\n")
+
+    def test_variables_of_one_call(self):
+        self.daemon.run_code("1")
+        result = self.from_spare("import os; print(os.environ['A'], os.environ.get('B'))",
+                                 env={"A": "one"})
+        self.assertEqual(result["stdout"], "one None\n")
+        result = self.from_spare("import os; print(os.environ.get('A'), os.environ['PYTHONHASHSEED'])",
+                                 env={"PYTHONHASHSEED": "0"})
+        self.assertEqual(result["stdout"], "None 0\n")
+        self.assertEqual(result["usage"]["source"], "cold")
+
+    def test_caps_of_one_call(self):
+        self.daemon.run_code("1")
+        result = self.from_spare("b = b'x' * (300 << 20)", memoryMb=96)
+        self.assertEqual(result["fault"]["type"], "oom")
+        result = self.from_spare("import time; time.sleep(60)", timeoutS=0.5)
+        self.assertEqual(result["fault"]["type"], "timeout")
+        result = self.from_spare("import threading, time\n"
+                                 "t = [threading.Thread(target=time.sleep, args=(9,), daemon=True) "
+                                 "for _ in range(60)]\n[x.start() for x in t]", pids=16)
+        self.assertEqual(result["exitCode"], 1)
+        self.assertIn("RuntimeError", result["stderr"])
+
+    def test_files_and_standard_input(self):
+        self.daemon.run_code("1")
+        result = self.from_spare("import sys\nopen('out', 'w').write(open('in').read() + "
+                                 "sys.stdin.read())", files={"in": "a"}, stdin="b",
+                                 fetchFiles=["out"])
+        self.assertEqual(base64.b64decode(result["fetched"]["out"]["base64"]), b"ab")
+        self.assertEqual([row["path"] for row in result["files"]], ["out"])
+
+    def test_a_spare_that_died_is_not_noticed(self):
+        self.daemon.run_code("1")
+        self.wait_for_spare()
+        for process in self.daemon.box_processes():
+            try:
+                os.kill(process[0], signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it went with the one before
+        result = self.daemon.run_code("6 * 7")
+        self.assertEqual(result["results"][0]["data"]["text/plain"], "42")
+
+    def test_sessions_have_their_own(self):
+        self.daemon.post("/v1/sessions", {"id": "spared"})
+        self.daemon.result("/v1/sessions/spared/runCode", {"code": "open('f', 'w').write('x')"})
+        self.wait_for_spare()
+        result = self.daemon.result("/v1/sessions/spared/runCode", {"code": "print(open('f').read())"})
+        self.assertEqual(result["stdout"], "x\n")
+        self.assertEqual(self.daemon.request("DELETE", "/v1/sessions/spared").status, 204)
+
+    def test_a_burst(self):
+        self.daemon.run_code("1")
+        answers = harness.parallel(40, lambda n: self.daemon.run_code(f"print({n})")["stdout"])
+        self.assertEqual(answers, [f"{n}\n" for n in range(40)])
+
+
+if __name__ == "__main__":
+    unittest.main()
