@@ -120,8 +120,8 @@ static int bad_parameter(struct err *err, enum err_code code, const char *name, 
     return err_set(err, code, 0, "the query parameter \"%.64s\" %s", name, what);
 }
 
-/* Decodes in place. 0, or -1 on a bad escape, a NUL, or bytes that are not UTF-8. */
-static int decode_form(char *text)
+/* Decodes in place. 0, or -1 on a bad escape, a NUL, or bytes that are not UTF-8 but should be. */
+static int decode_form(char *text, bool any_bytes)
 {
     const char *from = text;
     char *to = text;
@@ -136,13 +136,14 @@ static int decode_form(char *text)
         *to++ = (char)byte;
     }
     *to = '\0';
-    return text_utf8_valid(text, (size_t)(to - text)) ? 0 : -1;
+    return any_bytes || text_utf8_valid(text, (size_t)(to - text)) ? 0 : -1;
 }
 
-static bool is_known(const char *const *known, const char *name)
+static bool is_known(const char *const *known, const char *name, bool *ret_any_bytes)
 {
     for (; *known != NULL; known++) {
-        if (text_equal(*known, name)) {
+        *ret_any_bytes = **known == '*';
+        if (text_equal(*known + (*ret_any_bytes ? 1 : 0), name)) {
             return true;
         }
     }
@@ -153,16 +154,17 @@ static int add_parameter(struct decode_query *query, const char *const *known, c
                          struct err *err)
 {
     char *value = strchr(pair, '=');
+    bool any_bytes = false;
 
     if (value == NULL) {
         value = pair + strlen(pair);
     } else {
         *value++ = '\0';
     }
-    if (decode_form(pair) < 0 || !is_known(known, pair)) {
+    if (decode_form(pair, false) < 0 || !is_known(known, pair, &any_bytes)) {
         return bad_parameter(err, ERR_UNKNOWN_FIELD, pair, "does not exist here");
     }
-    if (decode_form(value) < 0) {
+    if (decode_form(value, any_bytes) < 0) {
         return bad_parameter(err, ERR_BAD_VALUE, pair, "has a bad escape or is not UTF-8");
     }
     if (decode_query_text(query, pair) != NULL) {

@@ -94,7 +94,7 @@ static int read_query(const struct decode_query *query, struct session_files_que
 
 static int list(const struct api_call *call, struct list *ret_list, struct err *err)
 {
-    static const char *const known[] = { "path", "glob", "recursive", "limit", "cursor", NULL };
+    static const char *const known[] = { "*path", "*glob", "recursive", "limit", "cursor", NULL };
     CLEANUP_FREE char *after = NULL;
     struct session_files_query wanted;
     struct session_hold *hold = NULL;

@@ -170,33 +170,24 @@ static int insert(struct sandbox *sandbox, struct rows_session *row, const struc
     return 0;
 }
 
-/* The session of this row, made or found. */
+/* The session of this row, made or found. Those of one id come one after the other. */
 static int make_or_find(struct sandbox *sandbox, const struct session_actor *actor,
                         struct rows_session *row, const struct options *options,
                         struct session_created *made, struct err *err)
 {
-    struct err failure = ERR_INIT;
-    int found = find_same(sandbox, actor, row, &made->view, err);
+    int result;
 
-    if (found != 0) {
-        return found < 0 ? -1 : 0;
+    (void)pthread_mutex_lock(&sandbox->sessions.making);
+    result = find_same(sandbox, actor, row, &made->view, err);
+    if (result == 0) {
+        result = insert(sandbox, row, options, err);
+        made->is_new = result == 0;
     }
-    if (insert(sandbox, row, options, &failure) == 0) {
-        made->is_new = true;
-        return session_view_from_row(sandbox, row, &made->view, err);
+    (void)pthread_mutex_unlock(&sandbox->sessions.making);
+    if (result == 0) {
+        result = session_view_from_row(sandbox, row, &made->view, err);
     }
-    /* Somebody else makes it at the same time: his workspace or his row came first. */
-    if (failure.code == ERR_CONFLICT || failure.code == ERR_SESSION_EXISTS) {
-        found = find_same(sandbox, actor, row, &made->view, err);
-        if (found != 0) {
-            return found < 0 ? -1 : 0;
-        }
-        (void)err_set(&failure, ERR_SESSION_BUSY, 0, "the session %s is just being made", row->id);
-    }
-    if (err != NULL) {
-        *err = failure;
-    }
-    return -1;
+    return result < 0 ? -1 : 0;
 }
 
 int session_make_new(struct sandbox *sandbox, const struct session_actor *actor, const char *id,

@@ -28,6 +28,7 @@
 void session_table_init(struct session_table *table, struct store *store, int workspaces,
                         const char *workspaces_path)
 {
+    (void)pthread_mutex_init(&table->making, NULL);
     (void)pthread_mutex_init(&table->lock, NULL);
     (void)pthread_cond_init(&table->released, NULL);
     table->store = store;
@@ -59,6 +60,7 @@ void session_table_done(struct session_table *table)
     }
     (void)pthread_cond_destroy(&table->released);
     (void)pthread_mutex_destroy(&table->lock);
+    (void)pthread_mutex_destroy(&table->making);
 }
 
 /* FNV-1a: ids are short, and whoever chooses them badly slows only himself. */
@@ -195,8 +197,11 @@ static int hold_known(struct session_table *table, const struct session_actor *a
                       const char *id, bool creating, struct session_entry **ret_entry,
                       struct err *err)
 {
-    struct session_entry *entry = find(table, id);
+    struct session_entry *entry;
 
+    while ((entry = find(table, id)) != NULL && entry->frozen) {
+        (void)pthread_cond_wait(&table->released, &table->lock);
+    }
     if (entry == NULL) {
         return 0;
     }

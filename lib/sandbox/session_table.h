@@ -40,10 +40,12 @@ struct session_entry {
     size_t holds;
     size_t running; /* executions */
     bool closed; /* being deleted */
+    bool frozen; /* see session_freeze.h */
     struct session_entry *next;
 };
 
 struct session_table {
+    pthread_mutex_t making; /* held by who makes a session of a chosen id; above the lock */
     pthread_mutex_t lock;
     pthread_cond_t released; /* some hold was given back */
     struct session_entry *buckets[SESSION_TABLE_BUCKETS];

@@ -152,7 +152,7 @@ class Changed(sessionkit.Case):
                          ({"y": "2"}, 5, 77))
         self.assertEqual(now["options"]["envNames"], ["A", "B"])
         self.assertEqual(session.get()["options"], now["options"])
-        self.assertGreater(when(now["updatedAt"]), when(now["createdAt"]))
+        self.assertGreaterEqual(when(now["updatedAt"]), when(now["createdAt"]))
         now = session.patch(env={"C": "3"}, idleTimeoutS=50).json
         self.assertEqual(now["options"]["envNames"], ["C"])
         self.assertLess((when(now["expiresAt"]) - when(now["lastUsedAt"])).total_seconds(), 51)
