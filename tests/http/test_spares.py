@@ -107,7 +107,7 @@ class Spares(harness.Case):
         self.wait_for_spare()
         for process in self.daemon.box_processes():
             try:
-                os.kill(process[0], signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it went with the one before
         result = self.daemon.run_code("6 * 7")
