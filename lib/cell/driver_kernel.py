@@ -112,8 +112,11 @@ class Interrupts:
         _signal.signal(_signal.SIGINT, self._signalled)
 
     def begin(self, number):
+        early = self._owed < 0  # signals came before their frames were read
         self._owed = max(self._owed, 0)
         self.number = number
+        if early and number in self._link.take_interrupts():
+            raise KeyboardInterrupt
 
     def end(self):
         handler = _signal.getsignal(_signal.SIGINT)

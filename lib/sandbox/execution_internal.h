@@ -40,6 +40,7 @@ struct execution {
 
     pthread_mutex_t lock;
     enum execution_state state;
+    bool recorded;   /* its end is */
     struct box *box; /* while its program runs */
     struct execution_waiter *waiters;
     struct run_result result; /* valid once done and failure.code is ERR_NONE */

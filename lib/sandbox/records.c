@@ -78,8 +78,10 @@ static void put(struct sandbox *sandbox, const struct execution *execution,
 void records_put(struct sandbox *sandbox, struct execution *execution, enum execution_state state)
 {
     (void)pthread_mutex_lock(&execution->lock);
-    if (state == execution->state) {
+    /* The beginning may be told late, but not behind the end. */
+    if (!execution->recorded) {
         put(sandbox, execution, state);
+        execution->recorded = state == EXECUTION_DONE;
     }
     (void)pthread_mutex_unlock(&execution->lock);
 }

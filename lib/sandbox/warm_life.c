@@ -159,7 +159,9 @@ void warm_life_close(struct warm *warm, const struct err *failure)
     thaw(warm);
     /* A server that stops may have many, and little time. */
     warm_box_close(warm, !stopping);
-    set_dead(warm, stopping ? "lost: the server was stopped" : "removed", true);
+    if (warm->ended_ms == 0 || !stopping) {
+        set_dead(warm, stopping ? "lost: the server was stopped" : "removed", true);
+    }
     leave_session(warm);
     if (stopping) {
         warm_box_record(warm);
