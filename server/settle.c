@@ -19,6 +19,7 @@
 #include "server/dirs.h"
 #include "server/places.h"
 #include "server/privilege.h"
+#include "server/scope.h"
 #include "server/stage.h"
 
 #define DEFAULT_ACCOUNT "nobody"
@@ -50,7 +51,11 @@ static int check_reach(const char *path, const struct privilege_account *account
 static int become(struct config *config, const struct privilege_account *account,
                   struct stage *stage, struct err *err)
 {
-    if (make_directories(config, account, err) < 0 || privilege_drop(account, err) < 0) {
+    if (make_directories(config, account, err) < 0) {
+        return -1;
+    }
+    scope_enter(account);
+    if (privilege_drop(account, err) < 0) {
         return -1;
     }
     places_clean_environment(account->name, account->home);
@@ -94,6 +99,7 @@ static int settle_as_self(struct config *config, struct err *err)
     if (places_resolve(config, NULL, err) < 0) {
         return -1;
     }
+    scope_enter(&account);
     return make_directories(config, &account, err);
 }
 

@@ -25,7 +25,7 @@
 #include "lib/base/text.h"
 
 #define MAIN "main"
-#define BOX_PREFIX "box-"
+#define BOX_PREFIX "box_" /* of every box's id */
 #define SMALL_FILE ((size_t)64 * 1024)
 /* cpu.max is a quota per period; the kernel's default period. */
 #define CPU_PERIOD_US 100000
@@ -164,8 +164,7 @@ static void sweep(struct cgroup_tree *tree)
         if (text_starts_with(entry->d_name, BOX_PREFIX)) {
             int box = openat(tree->fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-            (void)cgroup_remove(tree, entry->d_name + strlen(BOX_PREFIX), box,
-                                clock_deadline_after_s(1));
+            (void)cgroup_remove(tree, entry->d_name, box, clock_deadline_after_s(1));
         }
     }
 }
@@ -245,16 +244,15 @@ int cgroup_limit(const struct cgroup_tree *tree, int fd, const struct cgroup_lim
 int cgroup_make(const struct cgroup_tree *tree, const char *id, const struct cgroup_limits *limits,
                 int *ret_fd, struct err *err)
 {
-    CLEANUP_FREE char *name = alloc_printf(BOX_PREFIX "%s", id);
     CLEANUP_FD int fd = -1;
 
-    if (mkdirat(tree->fd, name, 0755) < 0 ||
-        (fd = openat(tree->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+    if (mkdirat(tree->fd, id, 0755) < 0 ||
+        (fd = openat(tree->fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
         return err_set(err, ERR_IO, errno, "the box's cgroup can't be made: %s",
                        err_errno_text(errno));
     }
     if (cgroup_limit(tree, fd, limits, err) < 0) {
-        (void)unlinkat(tree->fd, name, AT_REMOVEDIR);
+        (void)unlinkat(tree->fd, id, AT_REMOVEDIR);
         return -1;
     }
     *ret_fd = CLEANUP_TAKE_FD(fd);
@@ -326,15 +324,14 @@ static void wait_empty(int fd, int64_t deadline)
 
 bool cgroup_remove(const struct cgroup_tree *tree, const char *id, int fd, int64_t deadline)
 {
-    CLEANUP_FREE char *name = alloc_printf(BOX_PREFIX "%s", id);
     CLEANUP_FD int own = fd;
 
-    if (unlinkat(tree->fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
+    if (unlinkat(tree->fd, id, AT_REMOVEDIR) == 0 || errno == ENOENT) {
         return true;
     }
     if (own >= 0) {
         (void)cgroup_kill(own);
         wait_empty(own, deadline);
     }
-    return unlinkat(tree->fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+    return unlinkat(tree->fd, id, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }

@@ -5,7 +5,7 @@
  *
  *     <own cgroup>/main         kernd itself: a cgroup with controllers for its children may hold
  *                               no process ("no internal processes")
- *     <own cgroup>/box-<id>     one box: born there, capped there, killed there
+ *     <own cgroup>/<box id>     one box: born there, capped there, killed there
  *
  * Usable where kernd may write to its own cgroup: a systemd unit or scope with Delegate=yes, a
  * container with a writable tree. A box's child is made before its launcher, so that everything of

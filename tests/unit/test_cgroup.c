@@ -243,7 +243,7 @@ static void a_process_is_born_counted_and_killed_there(void **state)
     if (real.fd < 0) {
         return;
     }
-    fd = make("one");
+    fd = make("box_one");
     assert_false(cgroup_populated(fd));
     spawn_forever(fd, &child);
     assert_true(cgroup_populated(fd));
@@ -252,8 +252,8 @@ static void a_process_is_born_counted_and_killed_there(void **state)
     assert_int_equal(cgroup_kill(fd), 0);
     assert_true(spawn_await(&child, clock_deadline_after_s(30)));
     spawn_done(&child);
-    assert_true(cgroup_remove(&real, "one", fd, clock_deadline_after_s(30)));
-    assert_int_equal(faccessat(real.fd, "box-one", F_OK, 0), -1);
+    assert_true(cgroup_remove(&real, "box_one", fd, clock_deadline_after_s(30)));
+    assert_int_equal(faccessat(real.fd, "box_one", F_OK, 0), -1);
 }
 
 static void removing_kills_what_is_left_even_frozen(void **state)
@@ -265,11 +265,11 @@ static void removing_kills_what_is_left_even_frozen(void **state)
     if (real.fd < 0) {
         return;
     }
-    fd = make("two");
+    fd = make("box_two");
     spawn_forever(-1, &child);
     assert_int_equal(cgroup_enter(fd, child.pid), 0);
     assert_int_equal(cgroup_freeze(fd, true), 0);
-    assert_true(cgroup_remove(&real, "two", fd, clock_deadline_after_s(30)));
+    assert_true(cgroup_remove(&real, "box_two", fd, clock_deadline_after_s(30)));
     assert_true(spawn_await(&child, clock_deadline_after_s(30)));
     spawn_done(&child);
 }
@@ -284,19 +284,19 @@ static void a_second_kernd_keeps_off_and_a_successor_sweeps(void **state)
     if (real.fd < 0) {
         return;
     }
-    fd = make("left");
+    fd = make("box_left");
     spawn_forever(fd, &child);
     fd_close(fd);
     cgroup_open(&second);
     assert_int_equal(second.fd, -1);
     assert_non_null(strstr(second.why, "another kernd"));
-    assert_int_equal(faccessat(real.fd, "box-left", F_OK, 0), 0);
+    assert_int_equal(faccessat(real.fd, "box_left", F_OK, 0), 0);
     cgroup_close(&real);
     cgroup_open(&real);
     assert_true(real.fd >= 0);
     assert_true(spawn_await(&child, clock_deadline_after_s(30)));
     spawn_done(&child);
-    assert_int_equal(faccessat(real.fd, "box-left", F_OK, 0), -1);
+    assert_int_equal(faccessat(real.fd, "box_left", F_OK, 0), -1);
 }
 
 int main(void)
