@@ -347,6 +347,7 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     strv_done(&call.change);
     place_close(&call.place);
     execution_leave_session(execution);
+    spares_refill(sandbox->spares);
 }
 
 static void sweep_one(void *context, const char *name)

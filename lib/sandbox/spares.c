@@ -254,7 +254,6 @@ struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
         spare = shelf == NULL ? NULL : pop(spares, shelf, &env);
         if (shelf != NULL) {
             shelf->used_ns = clock_mono_ns();
-            refill(spares, shelf);
         }
         (void)pthread_mutex_unlock(&spares->lock);
         usable = spare != NULL && spare_arm(spare, boxing->request);
@@ -267,6 +266,15 @@ struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
     spares->misses += spare == NULL ? 1 : 0;
     (void)pthread_mutex_unlock(&spares->lock);
     return spare;
+}
+
+void spares_refill(struct spares *spares)
+{
+    (void)pthread_mutex_lock(&spares->lock);
+    for (struct shelf *shelf = spares->shelves; shelf != NULL; shelf = shelf->next) {
+        refill(spares, shelf);
+    }
+    (void)pthread_mutex_unlock(&spares->lock);
 }
 
 /* ---- emptying ---- */
@@ -297,11 +305,9 @@ void spares_age(struct spares *spares, int64_t now_ns)
 
     (void)pthread_mutex_lock(&spares->lock);
     all = take_shelves(spares, is_unused, &now_ns);
-    for (struct shelf *shelf = spares->shelves; shelf != NULL; shelf = shelf->next) {
-        refill(spares, shelf);
-    }
     (void)pthread_mutex_unlock(&spares->lock);
     discard_all(all);
+    spares_refill(spares);
 }
 
 static bool is_any(const struct shelf *shelf, const void *what)

@@ -33,6 +33,9 @@ void spares_free(struct spares *spares);
  */
 struct spare *spares_take(struct spares *spares, const struct boxing *boxing);
 
+/* Sends what is missing on the shelves to the lane. Cheap. */
+void spares_refill(struct spares *spares);
+
 /* Ends all spares of a session: its files go. */
 void spares_drop_session(struct spares *spares, const char *session_id);
 
