@@ -73,26 +73,40 @@ static void fill_from_row(const struct rows_execution *row, struct execution_vie
     }
 }
 
-/* The row says what was last written; what is under way knows better. */
-static void fill_from_live(struct sandbox *sandbox, struct execution_view *view)
+/* The row says what was last written; what is under way knows better. False: nothing is. */
+static bool fill_from_live(struct sandbox *sandbox, struct execution_view *view)
 {
-    struct execution *execution;
+    struct execution *execution = live_find(&sandbox->live, view->id);
+    struct rows_execution row;
 
-    if (view->state == EXECUTION_DONE) {
-        return;
+    if (execution == NULL) {
+        return false;
     }
-    execution = live_find(&sandbox->live, view->id);
-    if (execution != NULL) {
-        view->state = execution_state(execution);
-        view->queue_position = view->state == EXECUTION_QUEUED ? execution_position(execution) : -1;
-        execution_unref(execution);
+    records_describe(execution, &row);
+    fill_from_row(&row, view);
+    view->queue_position = view->state == EXECUTION_QUEUED ? execution_position(execution) : -1;
+    execution_unref(execution);
+    return true;
+}
+
+/* One that is just beginning has no row yet. */
+static int find_row(struct sandbox *sandbox, const char *id, struct rows_execution *ret_row)
+{
+    struct execution *execution = live_find(&sandbox->live, id);
+    int result = rows_execution_get(sandbox->store, id, ret_row, NULL);
+
+    if (result < 0 && execution != NULL) {
+        records_describe(execution, ret_row);
+        result = 0;
     }
+    execution_unref(execution);
+    return result;
 }
 
 static int get_row(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                    struct rows_execution *ret_row, struct err *err)
 {
-    if (rows_execution_get(sandbox->store, id, ret_row, NULL) < 0) {
+    if (find_row(sandbox, id, ret_row) < 0) {
         return not_found(id, err);
     }
     if (!actor->all && ret_row->caller != actor->caller) {
@@ -158,7 +172,11 @@ int executions_get(struct sandbox *sandbox, const struct session_actor *actor, c
     }
     fill_from_row(&row, &view);
     rows_execution_done(&row);
-    fill_from_live(sandbox, &view);
+    if (view.state != EXECUTION_DONE && !fill_from_live(sandbox, &view) &&
+        get_row(sandbox, actor, id, &row, NULL) == 0) {
+        fill_from_row(&row, &view); /* it has ended between the two looks */
+        rows_execution_done(&row);
+    }
     if (view.state == EXECUTION_DONE && document) {
         read_document(sandbox, &view);
     }
@@ -194,7 +212,9 @@ int executions_list(struct sandbox *sandbox, const struct session_actor *actor,
         struct execution_view *view = &page.items[page.count];
 
         fill_from_row(&rows.rows[i], view);
-        fill_from_live(sandbox, view);
+        if (view->state != EXECUTION_DONE) {
+            (void)fill_from_live(sandbox, view);
+        }
         if (!filter->by_state || view->state == filter->state) {
             page.count++;
         }

@@ -47,41 +47,52 @@ static void fill_outcome(const struct execution *execution, struct rows_executio
     (void)snprintf(row->fault, sizeof(row->fault), "%s", fault == NULL ? "" : fault);
 }
 
-static void put(struct sandbox *sandbox, const struct execution *execution,
-                enum execution_state state)
+/* What a row tells of an execution that goes on. */
+static void describe(const struct execution *execution, enum execution_state state,
+                     struct rows_execution *row)
 {
     const struct run_request *request = execution->request;
-    struct rows_execution row = { .caller = request->caller,
-                                  .created_ms = execution->queued_wall_ms,
-                                  .code_size = request->code_size };
-    char fingerprint[sizeof(request->fingerprint)];
 
-    /* To know the same request again when it comes with the same id. */
-    if (request->id != NULL) {
-        memcpy(fingerprint, request->fingerprint, sizeof(fingerprint));
-        row.summary = fingerprint;
-    }
-    (void)snprintf(row.id, sizeof(row.id), "%s", execution->id);
-    (void)snprintf(row.session_id, sizeof(row.session_id), "%s", execution->session_id);
-    (void)snprintf(row.kernel_id, sizeof(row.kernel_id), "%s", execution->kernel_id);
-    (void)snprintf(row.kind, sizeof(row.kind), "%s", run_kind_text(request->kind));
-    (void)snprintf(row.state, sizeof(row.state), "%s", state_texts[state]);
+    *row = (struct rows_execution){ .caller = request->caller,
+                                    .created_ms = execution->queued_wall_ms,
+                                    .code_size = request->code_size };
+    (void)snprintf(row->id, sizeof(row->id), "%s", execution->id);
+    (void)snprintf(row->session_id, sizeof(row->session_id), "%s", execution->session_id);
+    (void)snprintf(row->kernel_id, sizeof(row->kernel_id), "%s", execution->kernel_id);
+    (void)snprintf(row->kind, sizeof(row->kind), "%s", run_kind_text(request->kind));
+    (void)snprintf(row->state, sizeof(row->state), "%s", state_texts[state]);
     if (request->code != NULL) {
-        hash_sha256_hex(request->code, request->code_size, row.code_sha256);
+        hash_sha256_hex(request->code, request->code_size, row->code_sha256);
     }
+}
+
+void records_describe(struct execution *execution, struct rows_execution *ret_row)
+{
+    enum execution_state state = execution_state(execution);
+
+    describe(execution, state, ret_row);
     if (state == EXECUTION_DONE) {
-        fill_outcome(execution, &row);
+        fill_outcome(execution, ret_row);
     }
-    rows_execution_put_soon(sandbox->store, &row);
 }
 
 void records_put(struct sandbox *sandbox, struct execution *execution, enum execution_state state)
 {
+    char fingerprint[sizeof(execution->request->fingerprint)];
+    struct rows_execution row;
+
     (void)pthread_mutex_lock(&execution->lock);
-    /* The beginning may be told late, but not behind the end. */
-    if (!execution->recorded) {
-        put(sandbox, execution, state);
-        execution->recorded = state == EXECUTION_DONE;
+    if (state == EXECUTION_DONE || execution->state != EXECUTION_DONE) {
+        describe(execution, state, &row);
+        /* To know the same request again when it comes with the same id. */
+        if (execution->request->id != NULL) {
+            memcpy(fingerprint, execution->request->fingerprint, sizeof(fingerprint));
+            row.summary = fingerprint;
+        }
+        if (state == EXECUTION_DONE) {
+            fill_outcome(execution, &row);
+        }
+        rows_execution_put_soon(sandbox->store, &row);
     }
     (void)pthread_mutex_unlock(&execution->lock);
 }

@@ -7,16 +7,20 @@
 
 #include "lib/sandbox/execution.h"
 
+struct rows_execution;
 struct sandbox;
 
 /* "queued", "running", "done". */
 const char *records_state_text(enum execution_state state);
 
 /*
- * Writes the execution's row, soon, if it still is in that state: a slower thread's older news
+ * Writes the execution's row, soon, unless it has ended meanwhile: a slower thread's older news
  * never overwrites a newer row. Costs its caller some microseconds.
  */
 void records_put(struct sandbox *sandbox, struct execution *execution, enum execution_state state);
+
+/* What the row will tell, or should by now. Owns nothing. */
+void records_describe(struct execution *execution, struct rows_execution *ret_row);
 
 /* At start: what a killed server left running is lost. */
 void records_lose(struct sandbox *sandbox);

@@ -77,6 +77,16 @@ static void judge_stopped(const struct verdict_input *input, struct run_result *
     }
 }
 
+/*
+ * kernd ends a box with SIGKILL and with nothing else: any other status means that the program came
+ * before it, and a result has one outcome, not two.
+ */
+static bool came_first(const struct box_outcome *outcome)
+{
+    return outcome->has_status &&
+           !(WIFSIGNALED(outcome->wait_status) && WTERMSIG(outcome->wait_status) == SIGKILL);
+}
+
 void verdict_apply(const struct verdict_input *input, struct run_result *result)
 {
     const struct box_outcome *outcome = input->outcome;
@@ -91,7 +101,9 @@ void verdict_apply(const struct verdict_input *input, struct run_result *result)
         return;
     }
     if (input->stop == BOX_STOP_EXITED || input->stop == BOX_STOP_PEER_DONE ||
-        (input->stop == BOX_STOP_PEER_LOST && outcome->has_status)) {
+        (input->stop == BOX_STOP_PEER_LOST && outcome->has_status) ||
+        ((input->stop == BOX_STOP_DEADLINE || input->stop == BOX_STOP_CANCELLED) &&
+         came_first(outcome))) {
         judge_own_end(input, result);
         return;
     }

@@ -50,6 +50,31 @@ static void exit_codes_that_look_like_faults_are_none(void **state)
     }
 }
 
+/* The deadline or a cancel came when the program had just ended. */
+static void an_end_that_came_first_is_the_outcome(void **state)
+{
+    static const enum box_stop stops[] = { BOX_STOP_DEADLINE, BOX_STOP_CANCELLED };
+    static const int statuses[] = { EXITED(0), EXITED(3), SIGNALED(SIGSEGV) };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+        for (size_t j = 0; j < sizeof(statuses) / sizeof(statuses[0]); j++) {
+            struct run_result result = judge(
+                stops[i], (struct box_outcome){
+                              .started = true, .has_status = true, .wait_status = statuses[j] });
+
+            assert_int_equal(result.fault, RUN_FAULT_NONE);
+            assert_true(result.has_exit_code);
+        }
+        assert_int_not_equal(
+            judge(stops[i], (struct box_outcome){ .started = true,
+                                                  .has_status = true,
+                                                  .wait_status = SIGNALED(SIGKILL) })
+                .fault,
+            RUN_FAULT_NONE);
+    }
+}
+
 static void a_signal_of_its_own_is_no_fault(void **state)
 {
     static const int signals[] = { SIGKILL, SIGTERM, SIGSEGV, SIGALRM };
@@ -117,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_codes_that_look_like_faults_are_none),
+        cmocka_unit_test(an_end_that_came_first_is_the_outcome),
         cmocka_unit_test(a_signal_of_its_own_is_no_fault),
         cmocka_unit_test(a_blocked_call_is_told_with_its_evidence),
         cmocka_unit_test(kernds_own_acts_are_faults),
