@@ -19,6 +19,7 @@
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/snapshots.h"
 #include "lib/sandbox/spares.h"
 #include "lib/sandbox/warm.h"
 #include "lib/work/workspace.h"
@@ -68,6 +69,7 @@ static void sweep_round(struct janitor *janitor, unsigned number)
     if (number % RECORDS_EVERY == 0) {
         records_expire(janitor->sandbox);
         idempotency_expire(janitor->sandbox);
+        snapshots_expire(janitor->sandbox->snapshots);
     }
 }
 

@@ -30,6 +30,7 @@ void options_done(struct options *options)
     free(options->engine);
     free(options->workspace);
     free(options->setup);
+    free(options->snapshot);
     strv_done(&options->env);
     strv_done(&options->labels);
     run_mounts_free(options->mounts, options->mount_count);
@@ -50,6 +51,7 @@ void options_copy(struct options *to, const struct options *from)
     to->engine = alloc_text(from->engine);
     to->workspace = alloc_text(from->workspace);
     to->setup = alloc_text(from->setup);
+    to->snapshot = alloc_text(from->snapshot);
     to->env = (struct strv){ 0 };
     strv_copy(&to->env, &from->env);
     to->labels = (struct strv){ 0 };
@@ -150,6 +152,7 @@ static int put_rest(struct buf *out, const struct options *options)
                    put_text(out, "engine", options->engine) < 0 ||
                    put_text(out, "workspace", options->workspace) < 0 ||
                    put_text(out, "setup", options->setup) < 0 ||
+                   put_text(out, "snapshot", options->snapshot) < 0 ||
                    put_all(out, "env", &options->env) < 0 ||
                    put_all(out, "label", &options->labels) < 0
                ? -1
@@ -176,8 +179,7 @@ static void take_mount(const char *text, size_t size, struct options *options)
 
     if (size > 1 && target != NULL) {
         source = alloc_copy(text + 1, (size_t)(target - text) - 1);
-        run_mount_add(&options->mounts, &options->mount_count, source, target + 1,
-                      text[0] == 'w');
+        run_mount_add(&options->mounts, &options->mount_count, source, target + 1, text[0] == 'w');
     }
 }
 
@@ -240,6 +242,8 @@ static void take(const char *name, const char *text, size_t size, struct options
         replace(&options->workspace, text);
     } else if (text_equal(name, "setup")) {
         replace(&options->setup, text);
+    } else if (text_equal(name, "snapshot")) {
+        replace(&options->snapshot, text);
     } else if (text_equal(name, "env")) {
         strv_add(&options->env, text);
     } else if (text_equal(name, "label")) {

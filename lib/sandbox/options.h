@@ -29,6 +29,7 @@ struct options {
     char *engine;          /* NULL: the server's */
     char *workspace;       /* host directory given by the caller, NULL: an owned one */
     char *setup;           /* NULL: none */
+    char *snapshot;        /* what the files come from, by id or name, NULL: none */
     struct strv env;       /* "K=V" */
     struct run_mount *mounts;
     size_t mount_count;

@@ -30,7 +30,9 @@
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/snapshots.h"
 #include "lib/sandbox/spares.h"
+#include "lib/sandbox/staging.h"
 #include "lib/sandbox/vetting.h"
 #include "lib/store/rows_kernel.h"
 #include "lib/work/workspace.h"
@@ -46,6 +48,8 @@
 #define LADDER_S 20
 /* Detached programs run until their session ends, each on a thread of its own. */
 #define BACKGROUND_MAX 16
+/* Copies and archives are bound by one disk and one core each. */
+#define FILE_THREADS 2
 
 /*
  * A run thread mostly waits for its box, so there are more of them than cores; each may stand for a
@@ -120,12 +124,27 @@ static int open_state(struct sandbox *sandbox, const struct sandbox_config *conf
     make_host_rules(sandbox, config);
     session_table_init(&sandbox->sessions, sandbox->store, sandbox->workspaces,
                        sandbox->workspaces_path);
+    staging_sweep(sandbox);
     call_sweep(sandbox);
     session_remove_leftovers(sandbox);
     records_lose(sandbox);
     idempotency_lose(sandbox);
     (void)rows_kernel_lose(sandbox->store, "the server was restarted", clock_wall_ms(), NULL);
     return 0;
+}
+
+static int open_snapshots(struct sandbox *sandbox, const struct sandbox_config *config,
+                          struct err *err)
+{
+    CLEANUP_FREE char *directory = alloc_printf("%s/snapshots", config->state_dir);
+
+    sandbox->snapshots =
+        snapshots_open(sandbox,
+                       &(struct snapshots_config){ .directory = directory,
+                                                   .max_bytes = config->snapshots_max_bytes,
+                                                   .max_age_s = config->snapshots_max_age_s },
+                       err);
+    return sandbox->snapshots == NULL ? -1 : 0;
 }
 
 static void init(struct sandbox *sandbox, const struct sandbox_config *config)
@@ -152,9 +171,11 @@ int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandb
                                         .launcher = config->launcher };
 
     init(sandbox, config);
-    if (open_state(sandbox, config, err) < 0 || boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
+    if (open_state(sandbox, config, err) < 0 || open_snapshots(sandbox, config, err) < 0 ||
+        boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
         (sandbox->pool = pool_new("run", threads, queue_max, err)) == NULL ||
         (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
+        (sandbox->files = pool_new("files", FILE_THREADS, queue_max, err)) == NULL ||
         (sandbox->alarm = alarm_new(err)) == NULL ||
         (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL ||
         (sandbox->janitor = janitor_new(sandbox, err)) == NULL) {
@@ -170,6 +191,7 @@ void sandbox_close(struct sandbox *sandbox)
     if (sandbox == NULL) {
         return;
     }
+    pool_free(sandbox->files); /* it wakes the janitor */
     janitor_free(sandbox->janitor);
     alarm_free(sandbox->alarm);
     spares_free(sandbox->spares);
@@ -179,6 +201,7 @@ void sandbox_close(struct sandbox *sandbox)
     if (sandbox->sessions.store != NULL) {
         session_table_done(&sandbox->sessions);
     }
+    snapshots_close(sandbox->snapshots);
     journal_close(sandbox->journal);
     store_close(sandbox->store);
     fd_close(sandbox->workspaces);
@@ -200,6 +223,7 @@ void sandbox_drain(struct sandbox *sandbox, int64_t deadline)
     (void)pthread_mutex_unlock(&sandbox->lock);
     pool_close(sandbox->pool);
     pool_close(sandbox->background);
+    pool_close(sandbox->files);
     (void)live_wait_empty(&sandbox->live, deadline);
     live_cancel_all(&sandbox->live, CANCEL_SHUTDOWN);
     (void)live_wait_empty(&sandbox->live, clock_deadline_after_s(LADDER_S));
@@ -334,5 +358,5 @@ struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *re
 
 int sandbox_work(struct sandbox *sandbox, struct pool_job *job, struct err *err)
 {
-    return pool_submit(sandbox->pool, job, err);
+    return pool_submit(sandbox->files, job, err);
 }

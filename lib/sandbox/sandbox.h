@@ -40,6 +40,8 @@ struct sandbox_config {
     size_t run_threads;                 /* 0: from cores and memory */
     size_t spares_max;                  /* boxes kept ready at most; 0: none */
     size_t queue_max;                   /* 0: default 256 */
+    uint64_t snapshots_max_bytes;       /* of all archives; 0: see snapshots.h */
+    double snapshots_max_age_s;         /* of those without a name; 0: see snapshots.h */
     struct limits maxima;               /* zero fields: built-in maxima */
     struct limits defaults;             /* zero fields: built-in defaults */
 };
@@ -93,8 +95,8 @@ struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *re
 struct pool_job;
 
 /*
- * Runs a job on a run thread, in its caller's turn: work that takes longer than the quick lane has
- * time for. 0, or -1 QUEUE_FULL, SHUTTING_DOWN (the job stays the caller's).
+ * Runs a job on the lane of copies and archives, in its caller's turn: work on files that takes
+ * longer than the quick lane has time for. 0, or -1 QUEUE_FULL, SHUTTING_DOWN (the job stays the caller's).
  */
 int sandbox_work(struct sandbox *sandbox, struct pool_job *job, struct err *err);
 

@@ -20,6 +20,7 @@
 #include "lib/work/hostdir.h"
 
 struct janitor;
+struct snapshots;
 
 #define SANDBOX_VERSION_SIZE 64
 
@@ -32,6 +33,8 @@ struct sandbox {
     struct journal *journal;
     struct alarm *alarm;     /* deadlines of the queue */
     struct pool *background; /* the lane of detached executions */
+    struct pool *files;      /* the lane of copies and archives */
+    struct snapshots *snapshots;
     sandbox_render *render;
     struct session_table sessions;
     struct hostdir_rules host_rules;

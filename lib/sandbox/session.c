@@ -248,14 +248,18 @@ static int start_setup(struct sandbox *sandbox, const struct session_actor *acto
 int session_create(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                    struct options *options, struct session_created *ret, struct err *err)
 {
+    const struct session_make_options wanted = {
+        .options = options, .unfinished = options->setup != NULL || options->snapshot != NULL
+    };
     struct session_created made;
-    int result =
-        session_make_new(sandbox, actor, id,
-                         &(struct session_make_options){ .options = options,
-                                                         .unfinished = options->setup != NULL },
-                         &made, err);
+    int result = session_make_new(sandbox, actor, id, &wanted, &made, err);
 
     options_done(options);
+    if (result == 0 && made.is_new && made.view.options.snapshot != NULL &&
+        session_make_fill(sandbox, actor, &made.view, err) < 0) {
+        session_view_done(&made.view);
+        return -1;
+    }
     if (result < 0 || start_setup(sandbox, actor, &made, err) < 0) {
         return -1;
     }
@@ -278,7 +282,8 @@ struct execution *session_setup(struct sandbox *sandbox, const struct session_ac
 static int check_patch(const struct options *old, const struct options *new, struct err *err)
 {
     if (!text_equal(old->engine, new->engine) || !text_equal(old->workspace, new->workspace) ||
-        !text_equal(old->setup, new->setup) || old->mount_count != new->mount_count) {
+        !text_equal(old->setup, new->setup) || !text_equal(old->snapshot, new->snapshot) ||
+        old->mount_count != new->mount_count) {
         return err_set(err, ERR_BAD_VALUE, 0,
                        "engine, workspace, setup and mounts of a session can't be changed");
     }

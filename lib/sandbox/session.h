@@ -69,8 +69,9 @@ struct session_created {
 
 /*
  * Makes a session. id NULL: one is made. options are taken over. With a setup command the session
- * is CREATING until it ran. -1: SESSION_EXISTS (same id, other options), MOUNT_REFUSED, BAD_VALUE,
- * NOT_SUPPORTED_HERE, LIMIT_EXCEEDS_MAXIMUM, STORE_FULL.
+ * is CREATING until it ran. With a snapshot its files are unpacked first, which takes as long as
+ * the disk does. -1: SESSION_EXISTS (same id, other options), MOUNT_REFUSED, BAD_VALUE,
+ * NOT_SUPPORTED_HERE, LIMIT_EXCEEDS_MAXIMUM, STORE_FULL, SNAPSHOT_NOT_FOUND, WORKSPACE_FULL.
  */
 int session_create(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                    struct options *options, struct session_created *ret, struct err *err);

@@ -20,6 +20,7 @@
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/mounts.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_archive.h"
 #include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/session_table.h"
 #include "lib/sandbox/vetting.h"
@@ -47,8 +48,7 @@ static int resolve(struct sandbox *sandbox, struct options *options, struct err 
 {
     if (limits_check(&options->limits, &sandbox->maxima, err) < 0 ||
         check_engine(sandbox, options->engine, err) < 0 ||
-        (options->require_limits &&
-         vetting_require_limits(sandbox, &options->limits, err) < 0)) {
+        (options->require_limits && vetting_require_limits(sandbox, &options->limits, err) < 0)) {
         return -1;
     }
     return mounts_resolve(&sandbox->host_rules, options->mounts, options->mount_count, err);
@@ -117,8 +117,8 @@ static int compare(struct sandbox *sandbox, const struct session_actor *actor,
                    const struct rows_session *there, const struct rows_session *wanted,
                    struct session_view *ret_view, struct err *err)
 {
-    bool same =
-        text_equal(there->options, wanted->options) && (actor->all || there->caller == actor->caller);
+    bool same = text_equal(there->options, wanted->options) &&
+                (actor->all || there->caller == actor->caller);
 
     if (!same) {
         return err_set(err, ERR_SESSION_EXISTS, 0,
@@ -248,6 +248,38 @@ static int fill_copy(struct sandbox *sandbox, const struct session_actor *actor,
     return result;
 }
 
+/* With a hold on the new session. */
+static int fill_from_snapshot(struct sandbox *sandbox, const struct session_actor *actor,
+                              const struct session_view *view, struct err *err)
+{
+    struct session_entry *entry =
+        session_table_hold(&sandbox->sessions, actor, view->id, true, err);
+    int result;
+
+    if (entry == NULL) {
+        return -1;
+    }
+    result = session_archive_fill(sandbox, actor, entry, view->options.snapshot, err);
+    if (result == 0 && view->options.setup == NULL) {
+        result = make_ready(sandbox, entry, err);
+    }
+    session_table_release(entry, false);
+    return result;
+}
+
+int session_make_fill(struct sandbox *sandbox, const struct session_actor *actor,
+                      struct session_view *view, struct err *err)
+{
+    if (fill_from_snapshot(sandbox, actor, view, err) < 0) {
+        (void)session_remove_now(sandbox, view->id, NULL);
+        return -1;
+    }
+    if (view->options.setup == NULL) {
+        view->state = SESSION_READY;
+    }
+    return 0;
+}
+
 int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor,
                       struct session_entry *from, const char *new_id, struct session_view *ret_view,
                       struct err *err)
@@ -260,6 +292,7 @@ int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor
     /* The copy owns its files, and what setup installed comes along with them. */
     free(CLEANUP_TAKE(options.workspace));
     free(CLEANUP_TAKE(options.setup));
+    free(CLEANUP_TAKE(options.snapshot));
     result = session_make_new(
         sandbox, actor, new_id,
         &(struct session_make_options){ .options = &options, .unfinished = true }, &made, err);

@@ -19,6 +19,13 @@ int session_make_new(struct sandbox *sandbox, const struct session_actor *actor,
                      const struct session_make_options *wanted, struct session_created *ret,
                      struct err *err);
 
+/*
+ * The files of a new session's snapshot, and READY unless its setup is still to come. -1
+ * SNAPSHOT_NOT_FOUND, WORKSPACE_FULL ...; then the session is gone again.
+ */
+int session_make_fill(struct sandbox *sandbox, const struct session_actor *actor,
+                      struct session_view *view, struct err *err);
+
 /* As session_fork over a held session. */
 int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor,
                       struct session_entry *from, const char *new_id, struct session_view *ret_view,

@@ -38,13 +38,12 @@ static void read_row(struct statement *s, struct rows_snapshot *row)
     statement_column_copy(s, 4, row->digest, sizeof(row->digest));
 }
 
-int rows_snapshot_insert(struct store *store, const struct rows_snapshot *row, struct err *err)
+static int insert(struct store *store, const struct rows_snapshot *row, struct err *err)
 {
     struct statement s;
     bool conflict;
     int result;
 
-    store_enter(store);
     statement_begin(&s, store,
                     "INSERT INTO snapshots (" COLUMNS ") VALUES (?1, NULLIF(?2, ''),"
                     " NULLIF(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
@@ -61,9 +60,45 @@ int rows_snapshot_insert(struct store *store, const struct rows_snapshot *row, s
     (void)statement_row(&s);
     conflict = statement_is_conflict(&s);
     result = statement_end(&s, err);
-    store_leave(store);
     return conflict ? err_set(err, ERR_CONFLICT, 0, "a snapshot by that id or name exists")
                     : result;
+}
+
+static int remove_row(struct store *store, const char *id, struct err *err)
+{
+    struct statement s;
+
+    statement_begin(&s, store, "DELETE FROM snapshots WHERE id = ?1");
+    statement_text(&s, 1, id);
+    (void)statement_row(&s);
+    return statement_end(&s, err);
+}
+
+int rows_snapshot_insert(struct store *store, const struct rows_snapshot *row, struct err *err)
+{
+    int result;
+
+    store_enter(store);
+    result = insert(store, row, err);
+    store_leave(store);
+    return result;
+}
+
+int rows_snapshot_replace(struct store *store, const char *old_id, const struct rows_snapshot *row,
+                          struct err *err)
+{
+    int result;
+
+    store_enter(store);
+    result = store_begin(store, err);
+    if (result == 0 && (remove_row(store, old_id, err) < 0 || insert(store, row, err) < 0)) {
+        store_rollback(store);
+        result = -1;
+    } else if (result == 0) {
+        result = store_commit(store, err);
+    }
+    store_leave(store);
+    return result;
 }
 
 int rows_snapshot_get(struct store *store, const char *id_or_name, struct rows_snapshot *ret_row,
@@ -113,14 +148,10 @@ static int has_digest(struct store *store, const char *digest, bool *ret_has, st
 int rows_snapshot_delete(struct store *store, const struct rows_snapshot *row,
                          bool *ret_digest_used, struct err *err)
 {
-    struct statement s;
     int result;
 
     store_enter(store);
-    statement_begin(&s, store, "DELETE FROM snapshots WHERE id = ?1");
-    statement_text(&s, 1, row->id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = remove_row(store, row->id, err);
     if (result == 0) {
         result = has_digest(store, row->digest, ret_digest_used, err);
     }
@@ -205,6 +236,34 @@ int rows_snapshot_list(struct store *store, const struct rows_snapshot_filter *f
     }
     *ret_page = page;
     return 0;
+}
+
+int rows_snapshot_oldest(struct store *store, int64_t before_ms, struct rows_snapshot *ret_row,
+                         struct err *err)
+{
+    struct rows_snapshot row = { .labels = NULL };
+    struct statement s;
+    bool found;
+    int result;
+
+    store_enter(store);
+    statement_begin(&s, store,
+                    "SELECT " COLUMNS " FROM snapshots WHERE name IS NULL AND created_ms < ?1"
+                    " ORDER BY created_ms, id LIMIT 1");
+    statement_int(&s, 1, before_ms);
+    found = statement_row(&s);
+    if (found) {
+        read_row(&s, &row);
+    }
+    result = statement_end(&s, err);
+    store_leave(store);
+    if (result == 0 && !found) {
+        return err_set(err, ERR_SNAPSHOT_NOT_FOUND, 0, "there is no such snapshot");
+    }
+    if (result == 0) {
+        *ret_row = row;
+    }
+    return result;
 }
 
 int rows_snapshot_total(struct store *store, uint64_t *ret_bytes, struct err *err)

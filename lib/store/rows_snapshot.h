@@ -29,6 +29,10 @@ void rows_snapshot_done(struct rows_snapshot *row);
 /* 0, or -1 CONFLICT when the id or the name is taken. */
 int rows_snapshot_insert(struct store *store, const struct rows_snapshot *row, struct err *err);
 
+/* The same in place of another row, in one step. */
+int rows_snapshot_replace(struct store *store, const char *old_id, const struct rows_snapshot *row,
+                          struct err *err);
+
 /* By id, or by name. The caller calls rows_snapshot_done. 0, or -1 SNAPSHOT_NOT_FOUND. */
 int rows_snapshot_get(struct store *store, const char *id_or_name, struct rows_snapshot *ret_row,
                       struct err *err);
@@ -55,6 +59,10 @@ void rows_snapshot_page_done(struct rows_snapshot_page *page);
 /* Newest first. 0, or -1 BAD_CURSOR. */
 int rows_snapshot_list(struct store *store, const struct rows_snapshot_filter *filter,
                        struct rows_snapshot_page *ret_page, struct err *err);
+
+/* The oldest one without a name that is older than this. 0, or -1 SNAPSHOT_NOT_FOUND. */
+int rows_snapshot_oldest(struct store *store, int64_t before_ms, struct rows_snapshot *ret_row,
+                         struct err *err);
 
 /* Bytes of all archives, shared ones once. */
 int rows_snapshot_total(struct store *store, uint64_t *ret_bytes, struct err *err);

@@ -49,8 +49,7 @@ static int open_parent(struct merging *merging, const char *path, struct err *er
     fd_clear(&merging->parent);
     free(merging->parent_path);
     merging->parent_path = CLEANUP_TAKE(parent);
-    merging->parent =
-        fd_open_beneath(merging->to, merging->parent_path, O_RDONLY | O_DIRECTORY, 0);
+    merging->parent = fd_open_beneath(merging->to, merging->parent_path, O_RDONLY | O_DIRECTORY, 0);
     return merging->parent < 0 ? fail_errno(err, errno, "a directory cannot be opened") : 0;
 }
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,10 +54,10 @@ static int make(int root, const char *name, struct err *err)
     return 0;
 }
 
-int replace_begin(int root, int *ret_new, struct err *err)
+/* Clears what a crash left under our two names. 0 or -1. */
+static int clear(int root, struct err *err)
 {
     struct remove_left left;
-    int fd;
 
     if (unlinkat(root, REPLACE_OLD, AT_REMOVEDIR) < 0 && errno != ENOENT) {
         (void)err_set(err, ERR_CONFLICT, errno,
@@ -64,7 +65,14 @@ int replace_begin(int root, int *ret_new, struct err *err)
         return err_remedy(err, "move what you need out of " REPLACE_OLD ", delete it, try again");
     }
     (void)remove_tree(root, REPLACE_NEW, NULL, &left);
-    if (make(root, REPLACE_NEW, err) < 0) {
+    return 0;
+}
+
+int replace_begin(int root, int *ret_new, struct err *err)
+{
+    int fd;
+
+    if (clear(root, err) < 0 || make(root, REPLACE_NEW, err) < 0) {
         return -1;
     }
     fd = open_directory(root, REPLACE_NEW);
@@ -72,6 +80,17 @@ int replace_begin(int root, int *ret_new, struct err *err)
         return fail_errno(err, errno, "the contents cannot be replaced");
     }
     *ret_new = fd;
+    return 0;
+}
+
+int replace_adopt(int root, int parent, const char *name, struct err *err)
+{
+    if (clear(root, err) < 0) {
+        return -1;
+    }
+    if (renameat(parent, name, root, REPLACE_NEW) < 0) {
+        return fail_errno(err, errno, "the contents cannot be replaced");
+    }
     return 0;
 }
 

@@ -26,6 +26,12 @@
  * CONFLICT if REPLACE_OLD has something in it: it may be all that is left of the old contents. */
 int replace_begin(int root, int *ret_new, struct err *err);
 
+/*
+ * Instead of replace_begin: the new contents are there already, a directory `name` of the same file
+ * system; on success it is inside. 0, or -1 as replace_begin.
+ */
+int replace_adopt(int root, int parent, const char *name, struct err *err);
+
 /* 0, or -1 and everything as it was; then replace_abort. */
 int replace_commit(int root, struct err *err);
 

@@ -258,6 +258,40 @@ static void add_snapshot(const char *id, const char *name, char digit, int64_t c
     assert_int_equal(rows_snapshot_insert(store, &row, NULL), 0);
 }
 
+static void snapshots_in_place_of_others(void **state)
+{
+    struct rows_snapshot row;
+    struct rows_snapshot old;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    add_snapshot("snp_old", "kept", 'a', 1);
+    add_snapshot("snp_other", "other", 'b', 2);
+    add_snapshot("snp_first", "", 'b', 3);
+    add_snapshot("snp_second", "", 'b', 4);
+    assert_int_equal(rows_snapshot_get(store, "kept", &row, NULL), 0);
+    (void)snprintf(row.id, sizeof(row.id), "snp_new");
+    row.bytes = 7;
+    assert_int_equal(rows_snapshot_replace(store, "snp_old", &row, NULL), 0);
+    rows_snapshot_done(&row);
+    assert_int_equal(rows_snapshot_get(store, "snp_old", &row, NULL), -1);
+    assert_int_equal(rows_snapshot_get(store, "kept", &row, NULL), 0);
+    assert_int_equal(row.bytes, 7);
+    /* A name that is another's: nothing changes. */
+    (void)snprintf(row.name, sizeof(row.name), "other");
+    (void)snprintf(row.id, sizeof(row.id), "snp_newer");
+    assert_int_equal(rows_snapshot_replace(store, "snp_new", &row, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
+    rows_snapshot_done(&row);
+    assert_int_equal(rows_snapshot_get(store, "snp_new", &row, NULL), 0);
+    rows_snapshot_done(&row);
+    assert_int_equal(rows_snapshot_oldest(store, 100, &old, NULL), 0);
+    assert_string_equal(old.id, "snp_first");
+    rows_snapshot_done(&old);
+    assert_int_equal(rows_snapshot_oldest(store, 3, &old, &err), -1);
+    assert_int_equal(err.code, ERR_SNAPSHOT_NOT_FOUND);
+}
+
 static void snapshots(void **state)
 {
     struct rows_snapshot_filter filter = { .limit = 2, .session_id = "ses_1" };
@@ -352,6 +386,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(expiry_of_executions, open_store, close_store),
         cmocka_unit_test_setup_teardown(idempotency, open_store, close_store),
         cmocka_unit_test_setup_teardown(idempotency_after_a_crash, open_store, close_store),
+        cmocka_unit_test_setup_teardown(snapshots_in_place_of_others, open_store, close_store),
         cmocka_unit_test_setup_teardown(snapshots, open_store, close_store),
         cmocka_unit_test_setup_teardown(environments, open_store, close_store),
     };
