@@ -43,6 +43,7 @@ void box_release(struct box *box)
     initlink_done(&box->link);
     spawn_done(&box->launcher);
     watchdog_done(&box->watchdog);
+    diskwatch_done(&box->diskwatch);
     (void)box_cgroup_remove(box);
     if (box->dir >= 0) {
         fd_close(box->dir);
@@ -50,7 +51,7 @@ void box_release(struct box *box)
     }
     (void)atomic_fetch_sub(&box->boxes->running, 1);
     free(box->scratch);
-    free(box->pin);
+    strv_done(&box->pins);
     buf_done(&box->held[OUTPUT_STDOUT]);
     buf_done(&box->held[OUTPUT_STDERR]);
     free(box);
@@ -134,9 +135,7 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
         .environment = &environment,
         .tasks = box->boxes->tasks_limited ? box->limits.pids : 0,
         .file_bytes = box->limits.disk_bytes,
-        .pin = box->pin,
-        .pin_device = box->pin_device,
-        .pin_inode = box->pin_inode,
+        .pins = &box->pins,
     };
 
     if (box->begun || program->argv->count == 0) {
@@ -153,6 +152,7 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
     box->begun = true;
     box->begun_ns = clock_mono_ns();
     box_cgroup_begin(box);
+    diskwatch_start(&box->diskwatch, box->limits.disk_bytes);
     if (!box_cgroup_has_memory(box)) {
         watchdog_start(&box->watchdog, box->link.pid, box->limits.memory_bytes);
     }
@@ -233,6 +233,8 @@ enum box_stop box_look(struct box *box)
         stop = box_cgroup_oom(box) ? BOX_STOP_OOM : BOX_STOP_LOST;
     } else if (watchdog_look(&box->watchdog)) {
         stop = BOX_STOP_OOM;
+    } else if (diskwatch_look(&box->diskwatch)) {
+        stop = BOX_STOP_DISK;
     }
     box->stop = stop;
     box->pumped = true;
@@ -288,7 +290,7 @@ void box_enforced(const struct box *box, struct box_enforced *ret_enforced)
     ret_enforced->memory = box->limits.memory_bytes > 0 ? how_memory(box) : "none";
     ret_enforced->pids = box->limits.pids > 0 ? how_pids(box) : "none";
     ret_enforced->cpu = box->limits.cpus > 0 && box_cgroup_has_cpu(box) ? "cgroup" : "none";
-    ret_enforced->disk = "none";
+    ret_enforced->disk = box->limits.disk_bytes > 0 ? "measured" : "none";
 }
 
 const char *box_id(const struct box *box)

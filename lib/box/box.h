@@ -31,17 +31,21 @@
 struct box;
 struct boxes; /* the factory, boxes.h: engine, runtime directory, seccomp program, cgroup tree */
 
+/*
+ * What must be found at a mount point, by stat(2), or the program does not start (ESTALE): launchers
+ * take paths, and between our look and theirs a box that can write there may have put a link in the
+ * way. inode 0: not looked at.
+ */
+struct box_pin {
+    uint64_t device;
+    uint64_t inode;
+};
+
 struct box_mount {
     const char *source; /* host path, already validated and resolved */
     const char *target; /* absolute path in the box */
     bool writable;
-    /*
-     * Pinned: what is mounted must be this directory (stat(2)), or the program does not start
-     * (ESTALE). For a source that another box may replace by a link. At most one in a spec.
-     */
-    bool pinned;
-    uint64_t device;
-    uint64_t inode;
+    struct box_pin pin;
 };
 
 struct box_limits {
@@ -54,6 +58,7 @@ struct box_limits {
 /* What a box is made of. Borrowed; read only during box_start. */
 struct box_spec {
     const char *workspace; /* host directory mounted at /workspace, read-write */
+    struct box_pin workspace_pin;
     const struct box_mount *mounts;
     size_t mount_count;
     struct box_limits limits;

@@ -130,6 +130,7 @@ static struct outcome_facts gather(const struct box *box, bool gone)
         .peak_bytes = watchdog->peak_tasks > 0 ? (int64_t)watchdog->peak_bytes : -1,
         .peak_pids = watchdog->peak_tasks > 0 ? (int64_t)watchdog->peak_tasks : -1,
         .disk_cap = box->limits.disk_bytes,
+        .disk_bytes = box->diskwatch.over_bytes,
         .usage = usage,
     };
 }

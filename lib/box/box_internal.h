@@ -8,6 +8,7 @@
 #include "lib/base/id.h"
 #include "lib/box/box.h"
 #include "lib/box/boxes_internal.h"
+#include "lib/box/diskwatch.h"
 #include "lib/box/initlink.h"
 #include "lib/box/spawn.h"
 #include "lib/box/watchdog.h"
@@ -22,9 +23,7 @@ struct box {
     char id[ID_SIZE];
     int dir; /* the per-box directory */
     struct box_limits limits;
-    char *pin; /* target of a pinned mount, NULL: none */
-    uint64_t pin_device;
-    uint64_t pin_inode;
+    struct strv pins; /* see init_wire.h */
     struct spawn_child launcher;
     int init_listener;
     struct initlink link;
@@ -43,6 +42,7 @@ struct box {
     enum box_stop stop; /* why the last pump ended, valid if pumped */
     bool pumped;
     struct watchdog watchdog;
+    struct diskwatch diskwatch;
     int cgroup;                 /* its directory, -1: none */
     bool frozen;                /* by its cgroup */
     int64_t cpu_user_before_us; /* of the cgroup when the program began */

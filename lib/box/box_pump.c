@@ -147,10 +147,20 @@ static bool judge(struct box *box, struct box_io *io, const struct pollfd *watch
         *ret_stop = BOX_STOP_DEADLINE;
     } else if (watchdog_look(&box->watchdog)) {
         *ret_stop = BOX_STOP_OOM;
+    } else if (diskwatch_look(&box->diskwatch)) {
+        *ret_stop = BOX_STOP_DISK;
     } else {
         return false;
     }
     return true;
+}
+
+/* When something happens even if nobody says anything. */
+static int64_t next_look(const struct box *box, const struct box_io *io)
+{
+    int64_t look = clock_earlier(box->watchdog.next_ns, box->diskwatch.next_ns);
+
+    return clock_earlier(io->deadline, look);
 }
 
 enum box_stop box_pump(struct box *box, struct box_io *io)
@@ -162,8 +172,7 @@ enum box_stop box_pump(struct box *box, struct box_io *io)
     tell_started(box, io);
     do {
         prepare(box, io, watched);
-        (void)poll(watched, WATCHED,
-                   clock_poll_ms(clock_earlier(io->deadline, box->watchdog.next_ns), -1));
+        (void)poll(watched, WATCHED, clock_poll_ms(next_look(box, io), -1));
         if ((watched[WATCH_STDIN].revents | watched[WATCH_FEED].revents) != 0) {
             feed(box, io);
         }

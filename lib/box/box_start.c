@@ -21,6 +21,7 @@
 #include "lib/base/fd.h"
 #include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
+#include "lib/box/init_wire.h"
 #include "lib/box/remedy.h"
 #include "lib/box/tree.h"
 
@@ -120,6 +121,9 @@ static int launch(struct box *box, const struct box_spec *spec, const struct lau
 
     boxes->engine->argv(&plan, &argv);
     request.argv = strv_argv(&argv);
+    if (spec->limits.disk_bytes > 0 && diskwatch_open(&box->diskwatch, spec->workspace) < 0) {
+        return err_set(err, ERR_IO, errno, "can't open the workspace: %s", err_errno_text(errno));
+    }
     box_cgroup_make(box);
     return box_cgroup_spawn(box, &request, err);
 }
@@ -234,14 +238,18 @@ static void abandon(struct box *box)
     box_release(box);
 }
 
-static void pin(struct box *box, const struct box_spec *spec)
+static void add_pin(struct box *box, const struct box_pin *pin, const char *target)
 {
+    if (pin->inode != 0) {
+        strv_addf(&box->pins, INIT_WIRE_PIN "%s", pin->device, pin->inode, target);
+    }
+}
+
+static void add_pins(struct box *box, const struct box_spec *spec)
+{
+    add_pin(box, &spec->workspace_pin, "/workspace");
     for (size_t i = 0; i < spec->mount_count; i++) {
-        if (spec->mounts[i].pinned) {
-            box->pin = alloc_text(spec->mounts[i].target);
-            box->pin_device = spec->mounts[i].device;
-            box->pin_inode = spec->mounts[i].inode;
-        }
+        add_pin(box, &spec->mounts[i].pin, spec->mounts[i].target);
     }
 }
 
@@ -264,8 +272,9 @@ static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
     box->held[OUTPUT_STDOUT].max = BOX_HELD_MAX;
     box->held[OUTPUT_STDERR].max = BOX_HELD_MAX;
     (void)id_make("box", box->id);
-    pin(box, spec);
+    add_pins(box, spec);
     watchdog_init(&box->watchdog);
+    diskwatch_init(&box->diskwatch);
     (void)atomic_fetch_add(&boxes->running, 1);
     return box;
 }

@@ -230,7 +230,7 @@ void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
                 : boxes->tasks_limited ? "rlimit"
                                        : "none",
         .cpu = boxes->cgroups.cpu ? "cgroup" : "none",
-        .disk = "none",
+        .disk = "measured",
         .seccomp = boxes->engine->seccomp,
         .landlock_abi = landlock < 0 ? 0 : (int)landlock,
     };

@@ -192,18 +192,17 @@ int initlink_send_start(struct initlink *link, const struct initlink_program *pr
         .tasks = program->tasks,
         .files = FILES_SOFT,
         .file_bytes = program->file_bytes,
-        .pin_device = program->pin_device,
-        .pin_inode = program->pin_inode,
+        .pin_count = program->pins == NULL ? 0 : (uint32_t)program->pins->count,
     };
-    const char *pin = program->pin == NULL ? "" : program->pin;
     CLEANUP_BUF struct buf message = BUF_INIT(sizeof(header) + INIT_WIRE_START_MAX);
 
-    if (program->argv->count > INIT_WIRE_STRINGS_MAX ||
+    if (start.pin_count > INIT_WIRE_STRINGS_MAX ||
+        program->argv->count > INIT_WIRE_STRINGS_MAX ||
         program->environment->count > INIT_WIRE_STRINGS_MAX ||
         buf_append(&message, &header, sizeof(header)) < 0 ||
         buf_append(&message, &start, sizeof(start)) < 0 ||
         buf_append(&message, program->cwd, strlen(program->cwd) + 1) < 0 ||
-        buf_append(&message, pin, strlen(pin) + 1) < 0 ||
+        (program->pins != NULL && append_strings(&message, program->pins) < 0) ||
         append_strings(&message, program->argv) < 0 ||
         append_strings(&message, program->environment) < 0) {
         return err_set(err, ERR_BAD_VALUE, E2BIG,

@@ -37,9 +37,7 @@ struct initlink {
 };
 
 struct initlink_program {
-    const char *pin; /* a directory of the box that must be this one, NULL: none */
-    uint64_t pin_device;
-    uint64_t pin_inode;
+    const struct strv *pins; /* see init_wire.h; may be NULL */
     const char *cwd;
     const struct strv *argv;
     const struct strv *environment;

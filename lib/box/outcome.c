@@ -62,8 +62,10 @@ static void take_evidence(const struct outcome_facts *facts, struct box_outcome 
                        " MiB in %zu processes, above the cap of %" PRIu64 " MiB",
                        facts->over_bytes / MIB, facts->over_processes, facts->memory_cap / MIB);
     } else if (outcome->disk_full) {
-        (void)snprintf(text, size, "the workspace is above its quota of %" PRIu64 " MiB",
-                       facts->disk_cap / MIB);
+        (void)snprintf(text, size,
+                       "measured: %" PRIu64 " MiB in the workspace, above its quota of %" PRIu64
+                       " MiB",
+                       facts->disk_bytes / MIB, facts->disk_cap / MIB);
     } else if (outcome->escape_blocked) {
         (void)snprintf(text, size, "the program died of SIGSYS: a system call that is not allowed");
     } else if (facts->pumped && facts->stop == BOX_STOP_LOST) {

@@ -176,9 +176,11 @@ static void a_full_workspace_is_told(void **state)
     (void)state;
     facts.stop = BOX_STOP_DISK;
     facts.disk_cap = 10 * MIB;
+    facts.disk_bytes = 13 * MIB;
     outcome_judge(&report, &facts, &outcome);
     assert_true(outcome.disk_full);
     assert_non_null(strstr(outcome.evidence, "10 MiB"));
+    assert_non_null(strstr(outcome.evidence, "13 MiB"));
 }
 
 static void a_box_that_vanished_has_no_numbers(void **state)

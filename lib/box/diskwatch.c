@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: the quota of a workspace, by measuring.
+ * Owns: descriptors of the workspace and of the directories where a round is.
+ * Threads: the box's.
+ * May include: base.
+ */
+#include "lib/box/diskwatch.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+
+#define SLICE_ENTRIES 1000
+/* Fast disks and the page cache take about this much. */
+#define FILL_BYTES_PER_NS 2
+#define PAUSE_MIN_NS (10 * CLOCK_NS_PER_MS)
+#define PAUSE_MAX_NS (200 * CLOCK_NS_PER_MS)
+/* Looking may take this part of the time at most: 1 in ... */
+#define COST_PART 10
+#define PAUSE_COSTLY_NS (1000 * CLOCK_NS_PER_MS)
+#define BLOCK_BYTES 512 /* the unit of st_blocks, whatever the file system's (stat(3type)) */
+
+void diskwatch_init(struct diskwatch *watch)
+{
+    *watch = (struct diskwatch){ .next_ns = CLOCK_NEVER, .root = -1 };
+}
+
+int diskwatch_open(struct diskwatch *watch, const char *workspace)
+{
+    watch->root = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return watch->root < 0 ? -1 : 0;
+}
+
+void diskwatch_start(struct diskwatch *watch, uint64_t cap)
+{
+    watch->cap = cap;
+    watch->next_ns = cap == 0 || watch->root < 0 ? CLOCK_NEVER : clock_mono_ns() + PAUSE_MIN_NS;
+}
+
+/* Goes into a directory, unless it is too deep, closed or gone. */
+static void push(struct diskwatch *watch, int dir, const char *name)
+{
+    int fd = -1;
+    DIR *opened = NULL;
+
+    if (watch->depth < DISKWATCH_DEPTH) {
+        fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        opened = fd < 0 ? NULL : fdopendir(fd);
+    }
+    if (opened != NULL) {
+        watch->stack[watch->depth++] = opened;
+    } else {
+        fd_close(fd);
+    }
+}
+
+static bool is_dot(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static void add(struct diskwatch *watch, int dir, const char *name)
+{
+    struct stat status;
+
+    if (is_dot(name) || fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+        return;
+    }
+    if (S_ISDIR(status.st_mode)) {
+        watch->sum += (uint64_t)status.st_blocks * BLOCK_BYTES;
+        push(watch, dir, name);
+    } else if (status.st_nlink > 0) {
+        watch->sum += (uint64_t)status.st_blocks * BLOCK_BYTES / status.st_nlink;
+    }
+}
+
+/* Some entries further. */
+static void step(struct diskwatch *watch)
+{
+    for (int i = 0; i < SLICE_ENTRIES && watch->depth > 0; i++) {
+        DIR *dir = watch->stack[watch->depth - 1];
+        const struct dirent *entry = readdir(dir);
+
+        if (entry != NULL) {
+            add(watch, dirfd(dir), entry->d_name);
+        } else {
+            (void)closedir(dir);
+            watch->depth--;
+        }
+    }
+}
+
+static int64_t pause_after_round(const struct diskwatch *watch)
+{
+    uint64_t left = (watch->cap - watch->sum) / FILL_BYTES_PER_NS;
+    int64_t pause = left < (uint64_t)PAUSE_MAX_NS ? (int64_t)left : PAUSE_MAX_NS;
+    int64_t cost = watch->spent_ns * COST_PART;
+
+    cost = cost < PAUSE_COSTLY_NS ? cost : PAUSE_COSTLY_NS;
+    pause = pause < PAUSE_MIN_NS ? PAUSE_MIN_NS : pause;
+    return pause > cost ? pause : cost;
+}
+
+bool diskwatch_look(struct diskwatch *watch)
+{
+    int64_t began = clock_mono_ns();
+    int64_t ended;
+
+    if (began < watch->next_ns) {
+        return false;
+    }
+    if (watch->depth == 0) {
+        watch->sum = 0;
+        watch->spent_ns = 0;
+        push(watch, watch->root, ".");
+    }
+    step(watch);
+    ended = clock_mono_ns();
+    watch->spent_ns += ended - began;
+    if (watch->sum > watch->cap) {
+        watch->over_bytes = watch->sum;
+        return true;
+    }
+    /* In the middle of a round the pause is as long as the slice was, so that it gets done. */
+    watch->next_ns = ended + (watch->depth > 0 ? ended - began : pause_after_round(watch));
+    return false;
+}
+
+void diskwatch_done(struct diskwatch *watch)
+{
+    while (watch->depth > 0) {
+        (void)closedir(watch->stack[--watch->depth]);
+    }
+    fd_close(watch->root);
+    diskwatch_init(watch);
+}

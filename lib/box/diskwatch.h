@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diskwatch: keeps a workspace under its quota by adding up, now and then, the blocks of its files.
+ *
+ * A round over a large tree is divided into slices, so that nothing else waits for it, and takes a
+ * small part of the time at most. Between rounds the box may overshoot by what a disk takes in the
+ * pause. A file of several names counts for each name its part. Not seen: files without a name that
+ * are still open, and what lies in directories that the box closed to everybody.
+ */
+#ifndef KERND_BOX_DISKWATCH_H
+#define KERND_BOX_DISKWATCH_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DISKWATCH_DEPTH 64
+
+struct diskwatch {
+    uint64_t cap;                /* bytes, 0: off */
+    int64_t next_ns;             /* when to look again; CLOCK_NEVER when off */
+    int root;                    /* the workspace */
+    DIR *stack[DISKWATCH_DEPTH]; /* where the round is */
+    size_t depth;                /* 0: between rounds */
+    uint64_t sum;                /* of this round */
+    int64_t spent_ns;            /* by this round */
+    uint64_t over_bytes;         /* the sum that passed the cap, 0: none */
+};
+
+/* An idle one: next_ns is CLOCK_NEVER, nothing to free. */
+void diskwatch_init(struct diskwatch *watch);
+
+/* Opens the workspace. 0 or -1 with errno. */
+int diskwatch_open(struct diskwatch *watch, const char *workspace);
+
+/* Watches from now on; cap 0 leaves it idle. */
+void diskwatch_start(struct diskwatch *watch, uint64_t cap);
+
+/* Does a slice if it is time. True: the workspace is above its cap (over_bytes says how much). */
+bool diskwatch_look(struct diskwatch *watch);
+
+void diskwatch_done(struct diskwatch *watch);
+
+#endif
