@@ -11,8 +11,16 @@ import harness
 import streamkit
 from streamkit import NDJSON, SSE, complete, output
 
-SLEEPER = "import time; time.sleep(8); open('/workspace/late', 'w')"
 MIB = 1 << 20
+
+
+def sleeper(mark, seconds=8):
+    """A command whose processes can be found by the mark."""
+    return ["sh", "-c", f"sleep {seconds}; echo done", mark]
+
+
+def started(mark):
+    census.wait_until(lambda: census.with_argument(mark), harness.seconds(15), "the start")
 
 
 class Gone(streamkit.Case):
@@ -30,11 +38,14 @@ class Gone(streamkit.Case):
     def start(self, mark, form, **options):
         """A request whose program runs by now."""
         connection = self.daemon.connect()
-        connection.request("POST", "/v1/runCode", {
+        connection.request("POST", "/v1/run", {
             **self.daemon.authorization(), "Accept": form, "Content-Type": "application/json"},
-            harness.as_json({"code": SLEEPER, "env": {"MARK": mark}, **options}))
-        census.wait_until(lambda: census.with_environment(mark), harness.seconds(15), "the start")
+            harness.as_json({"command": sleeper(mark), **options}))
+        started(mark)
         return connection
+
+    def assert_ended(self, mark):
+        census.wait_gone(lambda: census.with_argument(mark), harness.seconds(3), "the box")
 
     def test_however_it_leaves(self):
         for form in ("application/json", NDJSON, SSE):
@@ -42,32 +53,31 @@ class Gone(streamkit.Case):
                 with self.subTest(form=form, how=how):
                     mark = harness.new_mark()
                     self.leave(self.start(mark, form), how)
-                    self.assert_gone(mark, limit=3)
+                    self.assert_ended(mark)
         self.idle()
 
     def test_one_that_reads_a_stream_leaves(self):
         for accept in (NDJSON, SSE):
             mark = harness.new_mark()
-            stream = self.run_stream(["sh", "-c", "while echo tick; do sleep 0.02; done"],
-                                     accept=accept, env={"MARK": mark})
+            stream = self.run_stream(["sh", "-c", "while echo tick; do sleep 0.02; done", mark],
+                                     accept=accept)
             stream.until("stdout")
             name = stream.header("X-Execution-Id")
             stream.reset()
-            self.assert_gone(mark, limit=3)
+            self.assert_ended(mark)
             self.assertEqual(self.ended(name)["fault"]["type"], "cancelled")
 
     def test_one_that_stopped_reading_leaves(self):
         """The program writes more than any buffer on the way holds; nobody reads; then RST."""
         mark = harness.new_mark()
-        stream = self.run_stream(["sh", "-c", "head -c 30000000 /dev/zero; sleep 60"],
-                                 env={"MARK": mark})
+        stream = self.run_stream(["sh", "-c", "head -c 30000000 /dev/zero; sleep 60", mark])
         stream.until("started")
         census.wait_until(lambda: self.daemon.get(
             f"/v1/executions/{stream.header('X-Execution-Id')}/stdout",
             headers={"Range": "bytes=29999999-"}).status == 206, harness.seconds(20), "all output")
-        self.assertTrue(census.with_environment(mark))
+        self.assertTrue(census.with_argument(mark))
         stream.reset()
-        self.assert_gone(mark, limit=3)
+        self.assert_ended(mark)
 
     def test_what_goes_on_without_its_client(self):
         rows = ({"onDisconnect": "continue"}, {"id": "named-one"}, {})
@@ -78,12 +88,11 @@ class Gone(streamkit.Case):
             options = {**options, **({"id": f"named-{number}"} if "id" in options else {})}
             with self.subTest(form=form, options=options):
                 connection = self.daemon.connect()
-                connection.request("POST", "/v1/runCode", {
+                connection.request("POST", "/v1/run", {
                     **self.daemon.authorization(), **headers, "Accept": form,
                     "Content-Type": "application/json"}, harness.as_json(
-                        {"code": "import time; time.sleep(1.5); print('done')",
-                         "env": {"MARK": mark}, **options}))
-                census.wait_until(lambda: census.with_environment(mark), harness.seconds(15), "")
+                        {"command": sleeper(mark, 1.5), **options}))
+                started(mark)
                 running = self.daemon.get("/v1/executions?state=running").json["items"]
                 self.assertEqual(len(running), 1)
                 connection.reset()
@@ -93,7 +102,7 @@ class Gone(streamkit.Case):
     def test_a_named_one_can_be_told_to_end_with_its_client(self):
         mark = harness.new_mark()
         self.leave(self.start(mark, NDJSON, id="short-lived", onDisconnect="cancel"), "close")
-        self.assert_gone(mark, limit=3)
+        self.assert_ended(mark)
         self.assertEqual(self.ended("short-lived")["fault"]["type"], "cancelled")
 
     def test_a_follower_that_leaves_ends_nothing(self):
