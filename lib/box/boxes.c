@@ -231,6 +231,7 @@ void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
                                        : "none",
         .cpu = boxes->cgroups.cpu ? "cgroup" : "none",
         .disk = "measured",
+        .cgroup_missing = boxes->cgroups.why,
         .seccomp = boxes->engine->seccomp,
         .landlock_abi = landlock < 0 ? 0 : (int)landlock,
     };

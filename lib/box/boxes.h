@@ -29,6 +29,7 @@ struct boxes_abilities {
     const char *pids;
     const char *cpu;
     const char *disk;
+    const char *cgroup_missing; /* why boxes get no cgroup, "" if they do */
     bool seccomp;
     int landlock_abi; /* 0: none */
 };

@@ -18,7 +18,7 @@
 struct init_program {
     struct init_wire_start limits;
     const char *cwd;
-    const char *pin;
+    char **pins;
     char **argv; /* NULL-terminated */
     char **environment;
 };

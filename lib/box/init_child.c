@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -115,24 +117,36 @@ static void fail(int report, int reason, int exit_code)
     _exit(exit_code);
 }
 
-/* Between kernd's look and the launcher's mount another box may have put a link in its place. */
-static bool is_pinned(const struct init_program *program)
+/* NULL, or the path that is not what it should be: see struct box_pin. */
+static const char *find_unpinned(char *const *pins)
 {
+    char wanted[64];
     struct stat status;
 
-    return program->pin[0] == '\0' || (stat(program->pin, &status) == 0 &&
-                                       (uint64_t)status.st_dev == program->limits.pin_device &&
-                                       (uint64_t)status.st_ino == program->limits.pin_inode);
+    for (; *pins != NULL; pins++) {
+        const char *path = strchr(*pins, '/');
+
+        if (path == NULL || stat(path, &status) < 0) {
+            return *pins;
+        }
+        (void)snprintf(wanted, sizeof(wanted), INIT_WIRE_PIN, (uint64_t)status.st_dev,
+                       (uint64_t)status.st_ino);
+        if (strlen(wanted) != (size_t)(path - *pins) || strncmp(wanted, *pins, strlen(wanted)) != 0) {
+            return path;
+        }
+    }
+    return NULL;
 }
 
 static void run_program(const struct init_program *program, int report) __attribute__((noreturn));
 static void run_program(const struct init_program *program, int report)
 {
+    const char *unpinned = find_unpinned(program->pins);
     int reason = 0;
 
     set_limits(&program->limits);
-    if (!is_pinned(program)) {
-        tell("cannot start with", program->pin, ESTALE);
+    if (unpinned != NULL) {
+        tell("cannot start with", unpinned, ESTALE);
         fail(report, ESTALE, EXIT_NOT_STARTED);
     }
     if (chdir(program->cwd) < 0) {

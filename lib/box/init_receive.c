@@ -42,7 +42,7 @@ bool init_receive_start(int connection, struct init_program *ret_program)
         return false;
     }
     ret_program->cwd = strings.cwd;
-    ret_program->pin = strings.pin;
+    ret_program->pins = make_vector(body + (strings.pins - body), ret_program->limits.pin_count);
     ret_program->argv =
         make_vector(body + (strings.argv - body), ret_program->limits.argument_count);
     ret_program->environment =

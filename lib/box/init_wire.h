@@ -16,6 +16,7 @@
 #ifndef KERND_BOX_INIT_WIRE_H
 #define KERND_BOX_INIT_WIRE_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@
 #define INIT_WIRE_VERSION UINT32_C(2)
 #define INIT_WIRE_START_MAX ((size_t)4 * 1024 * 1024)
 #define INIT_WIRE_STRINGS_MAX UINT32_C(65536)
+#define INIT_WIRE_PIN "%" PRIu64 " %" PRIu64 " " /* before a pin's path */
 /* A path in the box; kernd's per-box directory is there, read-only. */
 #define INIT_WIRE_SOCKET "/run/kernd/init.sock"
 
@@ -45,16 +47,18 @@ struct init_wire_hello {
     uint32_t zero;
 };
 
-/* Followed by the working directory, the pin, argv and environment, each string with its NUL byte.
+/*
+ * Followed by the working directory, pins, argv and environment, each string with its NUL byte. A
+ * pin is the device and inode number that stat(2) must tell of the path behind them.
  */
 struct init_wire_start {
     uint32_t argument_count;
     uint32_t environment_count;
     uint32_t tasks;      /* RLIMIT_NPROC of the program and its children, 0: as it is */
     uint32_t files;      /* RLIMIT_NOFILE, soft */
+    uint32_t pin_count;
+    uint32_t zero;
     uint64_t file_bytes; /* RLIMIT_FSIZE, 0: as it is */
-    uint64_t pin_device; /* what stat(2) must say of the pin, unless that is "" */
-    uint64_t pin_inode;
 };
 
 struct init_wire_started {
@@ -81,7 +85,7 @@ struct init_wire_exited {
 /* The parts of a START message; the strings point into it. */
 struct init_wire_strings {
     const char *cwd;
-    const char *pin;
+    const char *pins; /* pin_count strings */
     const char *argv;        /* argument_count strings, one behind the other */
     const char *environment; /* environment_count strings */
 };
@@ -112,13 +116,16 @@ static inline bool init_wire_parse_start(const void *body, size_t size,
     }
     memcpy(&start, body, sizeof(start));
     if (start.argument_count == 0 || start.argument_count > INIT_WIRE_STRINGS_MAX ||
-        start.environment_count > INIT_WIRE_STRINGS_MAX) {
+        start.environment_count > INIT_WIRE_STRINGS_MAX ||
+        start.pin_count > INIT_WIRE_STRINGS_MAX) {
         return false;
     }
     strings.cwd = at;
     at = init_wire_skip(at, end);
-    strings.pin = at;
-    at = init_wire_skip(at, end);
+    strings.pins = at;
+    for (uint32_t i = 0; i < start.pin_count; i++) {
+        at = init_wire_skip(at, end);
+    }
     strings.argv = at;
     for (uint32_t i = 0; i < start.argument_count; i++) {
         at = init_wire_skip(at, end);

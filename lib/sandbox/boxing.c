@@ -18,6 +18,7 @@
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session.h"
 #include "lib/sandbox/setup.h"
+#include "lib/sandbox/vetting.h"
 
 /* A launcher that takes longer than this is broken; a program's own deadline starts after it. */
 #define LAUNCH_S 15
@@ -44,9 +45,8 @@ static void lock_deps(const struct boxing *boxing, const char *deps, struct box_
     if (request->kind != RUN_SETUP && request->deps_readonly && has_deps(boxing, &status)) {
         mounts[(*count)++] = (struct box_mount){ .source = deps,
                                                  .target = SETUP_DEPS,
-                                                 .pinned = true,
-                                                 .device = status.st_dev,
-                                                 .inode = status.st_ino };
+                                                 .pin = { .device = status.st_dev,
+                                                          .inode = status.st_ino } };
     }
 }
 
@@ -55,13 +55,17 @@ static void fill_mounts(const struct run_request *request, struct box_mount *mou
     for (size_t i = 0; i < request->mount_count; i++) {
         mounts[i] = (struct box_mount){ .source = request->mounts[i].source,
                                         .target = request->mounts[i].target,
-                                        .writable = request->mounts[i].writable };
+                                        .writable = request->mounts[i].writable,
+                                        .pin = { .device = request->mounts[i].device,
+                                                 .inode = request->mounts[i].inode } };
     }
 }
 
 int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *err)
 {
     const struct run_request *request = boxing->request;
+    struct box_outcome outcome;
+    struct box *box = NULL;
     CLEANUP_FREE struct box_mount *mounts = alloc_zero(request->mount_count + 1, sizeof(*mounts));
     CLEANUP_FREE char *deps = alloc_printf("%s/%s", boxing->workspace, SESSION_DEPS);
     struct box_spec spec = {
@@ -77,10 +81,19 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
         .deadline = clock_deadline_after_s(LAUNCH_S),
         .cancel = boxing->cancel,
     };
+    struct stat status;
 
+    if (boxing->root >= 0 && fstat(boxing->root, &status) == 0) {
+        spec.workspace_pin = (struct box_pin){ .device = status.st_dev, .inode = status.st_ino };
+    }
     fill_mounts(request, mounts);
     lock_deps(boxing, deps, mounts, &spec.mount_count);
-    if (box_start(boxing->sandbox->boxes, &spec, ret_box, err) == 0) {
+    if (box_start(boxing->sandbox->boxes, &spec, &box, err) == 0) {
+        if (vetting_box(box, request, err) < 0) {
+            box_end(box, NULL, &outcome);
+            return -1;
+        }
+        *ret_box = box;
         return 0;
     }
     /* The call's own time has not begun: a launcher that hangs is a box that can't start. */

@@ -26,6 +26,7 @@
 #include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/spares.h"
 #include "lib/sandbox/verdict.h"
+#include "lib/sandbox/vetting.h"
 #include "lib/sandbox/warm.h"
 #include "lib/sandbox/warm_cell.h"
 #include "lib/work/workspace.h"
@@ -259,7 +260,9 @@ static int run_in_place(struct call *call, struct err *err)
     if (call->box == NULL && boxing_start(&boxing, &call->box, err) < 0) {
         return -1;
     }
-    if (boxing_secrets(&boxing, call->box, err) < 0) {
+    /* A spare was started before anybody required anything. */
+    if (vetting_box(call->box, call->request, err) < 0 ||
+        boxing_secrets(&boxing, call->box, err) < 0) {
         drop_box(call);
         return -1;
     }

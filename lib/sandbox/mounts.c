@@ -19,8 +19,9 @@ static int resolve(const struct hostdir_rules *rules, struct run_mount *mount, s
 {
     CLEANUP_FREE char *source = NULL;
     CLEANUP_FREE char *target = NULL;
+    struct stat status;
 
-    if (hostdir_source(mount->source, rules, &source, err) < 0 ||
+    if (hostdir_source(mount->source, rules, &source, &status, err) < 0 ||
         hostdir_target(mount->target, &target, err) < 0) {
         point_at(err, "/mounts/", mount->source);
         return -1;
@@ -29,6 +30,8 @@ static int resolve(const struct hostdir_rules *rules, struct run_mount *mount, s
     free(mount->target);
     mount->source = CLEANUP_TAKE(source);
     mount->target = CLEANUP_TAKE(target);
+    mount->device = status.st_dev;
+    mount->inode = status.st_ino;
     return 0;
 }
 

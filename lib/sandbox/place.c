@@ -22,10 +22,13 @@
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session.h"
 #include "lib/work/files.h"
+#include "lib/work/hostdir.h"
 #include "lib/work/path.h"
 #include "lib/work/put.h"
 #include "lib/work/scan.h"
 #include "lib/work/workspace.h"
+
+#define MIB (UINT64_C(1) << 20)
 
 static int normalise(char **path, struct err *err)
 {
@@ -84,7 +87,7 @@ void place_open_session(struct sandbox *sandbox, const struct session_hold *hold
 int place_open_host(struct sandbox *sandbox, const char *path, struct place *ret_place,
                     struct err *err)
 {
-    int root = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int root = hostdir_open(path);
 
     if (root < 0) {
         return err_set(err, ERR_CONFLICT, errno, "the workspace directory is not there any more");
@@ -94,6 +97,30 @@ int place_open_host(struct sandbox *sandbox, const char *path, struct place *ret
 }
 
 /* What setup installed is not the caller's files. */
+/* A workspace that is full stays closed to runs too, until files are deleted. */
+static int check_quota(const struct place *place, const struct run_request *request,
+                       struct err *err)
+{
+    uint64_t quota = request->limits.disk_mb * MIB;
+    struct scan *scan = NULL;
+    uint64_t used;
+
+    if (quota == 0) {
+        return 0;
+    }
+    if (scan_take(place->root, NULL, &scan, err) < 0) {
+        return -1;
+    }
+    used = scan_disk(scan);
+    scan_free(scan);
+    if (used < quota) {
+        return 0;
+    }
+    (void)err_set(err, ERR_WORKSPACE_FULL, 0, "the workspace holds %llu MiB, its diskMb is %llu",
+                  (unsigned long long)(used / MIB), (unsigned long long)request->limits.disk_mb);
+    return err_remedy(err, "delete files of the session, or give a new one a larger diskMb");
+}
+
 static const struct scan_options census_options = { .skip = session_hidden };
 
 static enum run_change change_of(enum scan_change change)
@@ -139,6 +166,9 @@ int place_prepare(struct place *place, const struct run_request *request, struct
         if (put_whole(place->root, file->path, file->data, file->size, err) < 0) {
             return err_prefix(err, "files");
         }
+    }
+    if (check_quota(place, request, err) < 0) {
+        return -1;
     }
     if (request->track_files && scan_take(place->root, &census_options, &place->before, err) < 0) {
         return err_prefix(err, "census of the workspace");

@@ -45,7 +45,10 @@ void place_open_session(struct sandbox *sandbox, const struct session_hold *hold
 int place_open_host(struct sandbox *sandbox, const char *path, struct place *ret_place,
                     struct err *err);
 
-/* Writes the request's files and, if wanted, takes the census to compare with. 0 or -1. */
+/*
+ * Writes the request's files and, if wanted, takes the census to compare with. 0, or -1:
+ * WORKSPACE_FULL if it is above its diskMb, or as put.h and scan.h say.
+ */
 int place_prepare(struct place *place, const struct run_request *request, struct err *err);
 
 /* After the box is gone: changed files and fetched files into the result. Never fails. */

@@ -32,6 +32,8 @@ struct run_mount {
     char *source; /* host path, validated and resolved */
     char *target; /* absolute path in the box */
     bool writable;
+    uint64_t device; /* of the source when it was judged; inode 0: not yet */
+    uint64_t inode;
 };
 
 struct session_hold;

@@ -19,6 +19,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
 #include "lib/store/rows_session.h"
+#include "lib/work/hostdir.h"
 #include "lib/work/workspace.h"
 
 #define MS_PER_S 1000.0
@@ -125,7 +126,7 @@ static int open_workspace(struct session_table *table, struct session_entry *ent
         return workspace_open(table->workspaces, entry->workspace, &entry->root, err);
     }
     entry->path = alloc_text(entry->workspace);
-    entry->root = open(entry->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    entry->root = hostdir_open(entry->path);
     if (entry->root < 0) {
         return err_set(err, ERR_CONFLICT, errno,
                        "the session's workspace directory is not there any more");

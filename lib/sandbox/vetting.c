@@ -12,10 +12,22 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "lib/box/box.h"
 #include "lib/sandbox/mounts.h"
 #include "lib/sandbox/place.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/work/hostdir.h"
+
+/* Where the kernel's own limits are to be had; err's remedy. */
+static int tell_how(const struct boxes_abilities *abilities, struct err *err)
+{
+    return err_remedy(
+        err,
+        "%s%srun kernd as a systemd user service (systemctl --user start kernd.socket; loginctl "
+        "enable-linger where nobody logs in), in Docker with --cgroupns=private and a writable "
+        "/sys/fs/cgroup, or leave \"requireLimits\" out",
+        abilities->cgroup_missing, abilities->cgroup_missing[0] == '\0' ? "" : ": ");
+}
 
 int vetting_require_limits(struct sandbox *sandbox, const struct limits *limits, struct err *err)
 {
@@ -24,13 +36,40 @@ int vetting_require_limits(struct sandbox *sandbox, const struct limits *limits,
     boxes_abilities(sandbox->boxes, &abilities);
     /* The watchdog looks now and then: between two looks a box can be above its cap. */
     if (limits->memory_mb > 0 && !text_equal(abilities.memory, "cgroup")) {
-        return err_field(err, ERR_LIMITS_NOT_ENFORCED, "/memoryMb",
-                         "the kernel does not put the memory cap in force here (%s)",
-                         abilities.memory);
+        (void)err_field(err, ERR_LIMITS_NOT_ENFORCED, "/memoryMb",
+                        "the kernel does not put the memory cap in force here (%s)",
+                        abilities.memory);
+        return tell_how(&abilities, err);
     }
     if (limits->pids > 0 && text_equal(abilities.pids, "none")) {
-        return err_field(err, ERR_LIMITS_NOT_ENFORCED, "/pids",
-                         "the kernel does not put the cap of processes in force here");
+        (void)err_field(err, ERR_LIMITS_NOT_ENFORCED, "/pids",
+                        "the kernel does not put the cap of processes in force here");
+        return tell_how(&abilities, err);
+    }
+    if (limits->cpus > 0 && !text_equal(abilities.cpu, "cgroup")) {
+        (void)err_field(err, ERR_LIMITS_NOT_ENFORCED, "/cpus",
+                        "the kernel does not put the cap of processor time in force here");
+        return tell_how(&abilities, err);
+    }
+    return 0;
+}
+
+int vetting_box(const struct box *box, const struct run_request *request, struct err *err)
+{
+    struct box_enforced enforced;
+
+    if (!request->require_limits) {
+        return 0;
+    }
+    box_enforced(box, &enforced);
+    if (request->limits.memory_mb > 0 && !text_equal(enforced.memory, "cgroup")) {
+        return err_field(err, ERR_LIMITS_NOT_ENFORCED, "/memoryMb",
+                         "the box got no cgroup, so its memory cap is not in force (%s)",
+                         enforced.memory);
+    }
+    if (request->limits.cpus > 0 && !text_equal(enforced.cpu, "cgroup")) {
+        return err_field(err, ERR_LIMITS_NOT_ENFORCED, "/cpus",
+                         "the box got no cgroup, so its cap of processor time is not in force");
     }
     return 0;
 }

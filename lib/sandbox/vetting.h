@@ -11,6 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/sandbox/run.h"
 
+struct box;
 struct sandbox;
 
 /*
@@ -22,5 +23,8 @@ int vetting_request(struct sandbox *sandbox, struct run_request *request, struct
 
 /* 0, or -1 LIMITS_NOT_ENFORCED when required and the host can't. */
 int vetting_require_limits(struct sandbox *sandbox, const struct limits *limits, struct err *err);
+
+/* The same of the box that the request got: 0, or -1 LIMITS_NOT_ENFORCED. */
+int vetting_box(const struct box *box, const struct run_request *request, struct err *err);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/fd.h"
 #include "lib/base/text.h"
 #include "lib/work/path.h"
 
@@ -131,8 +132,28 @@ static int judge(const char *real, const struct hostdir_rules *rules, struct err
     return check_text(real, err);
 }
 
+/* Opens what stands at a resolved path, through no link that came since. -1 with errno. */
+static int open_resolved(const char *real, int flags)
+{
+    CLEANUP_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    return root < 0 ? -1 : fd_open_beneath(root, real[1] == '\0' ? "." : real + 1, flags, 0);
+}
+
+int hostdir_open(const char *real)
+{
+    return open_resolved(real, O_RDONLY | O_DIRECTORY);
+}
+
+static int look(const char *real, struct stat *ret_status)
+{
+    CLEANUP_FD int fd = open_resolved(real, O_PATH);
+
+    return fd < 0 ? -1 : fstat(fd, ret_status);
+}
+
 int hostdir_source(const char *path, const struct hostdir_rules *rules, char **ret_real,
-                   struct err *err)
+                   struct stat *ret_status, struct err *err)
 {
     CLEANUP_FREE char *real = NULL;
     struct stat status;
@@ -141,7 +162,7 @@ int hostdir_source(const char *path, const struct hostdir_rules *rules, char **r
         return -1;
     }
     real = realpath(path, NULL);
-    if (real == NULL || stat(real, &status) < 0) {
+    if (real == NULL || look(real, &status) < 0) {
         return err_set(err, ERR_BAD_VALUE, errno, "the source of the mount can't be found: %s",
                        err_errno_text(errno));
     }
@@ -152,6 +173,9 @@ int hostdir_source(const char *path, const struct hostdir_rules *rules, char **r
         return refuse(err, "it is neither a directory nor a regular file");
     }
     *ret_real = CLEANUP_TAKE(real);
+    if (ret_status != NULL) {
+        *ret_status = status;
+    }
     return 0;
 }
 
@@ -232,7 +256,7 @@ static char *location(int fd)
 static int open_place(const char *future, size_t existing, int *ret_directory)
 {
     CLEANUP_FREE char *base = existing > 0 ? alloc_copy(future, existing) : alloc_text("/");
-    CLEANUP_FD int fd = open(base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP_FD int fd = hostdir_open(base);
 
     if (fd < 0 || make_below(&fd, future + existing) < 0 ||
         faccessat(fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0) {

@@ -10,6 +10,8 @@
 #ifndef KERND_WORK_HOSTDIR_H
 #define KERND_WORK_HOSTDIR_H
 
+#include <sys/stat.h>
+
 #include "lib/base/err.h"
 
 /* Absolute, resolved paths (hostdir_resolve gives them). Borrowed. */
@@ -31,13 +33,17 @@ char *hostdir_resolve(const char *path);
 int hostdir_workspace(const char *path, const struct hostdir_rules *rules, char **ret_real,
                       int *ret_directory, struct err *err);
 
+/* Opens a directory by its resolved path, without following a link anywhere. -1 with errno. */
+int hostdir_open(const char *real);
+
 /*
- * An existing file or directory to be mounted. 0 and its resolved path (the caller frees), or -1
- * BAD_VALUE (as above, or not there), MOUNT_REFUSED. Between this and the mount the place may
- * be swapped by its owner: who can do that may read it anyway.
+ * An existing file or directory to be mounted. 0, its resolved path (the caller frees) and what was
+ * judged (ret_status may be NULL), or -1 BAD_VALUE (as above, or not there), MOUNT_REFUSED. Between
+ * this and the mount a box that can write above it may put a link in its place: whoever mounts it
+ * has to compare device and inode number.
  */
 int hostdir_source(const char *path, const struct hostdir_rules *rules, char **ret_real,
-                   struct err *err);
+                   struct stat *ret_status, struct err *err);
 
 /*
  * Where in the box: 0 and the path without empty and "." components (the caller frees), or -1
