@@ -301,7 +301,7 @@ PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsq
     libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libcmocka-dev python3 python3-yaml curl
 # Beside the tools, the Python packages that must work in a box.
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git \
-    python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
+    python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
 missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
     sed -n 's/^.i //p'),$(1))
 # Node may come from elsewhere than Debian.

@@ -111,7 +111,8 @@ static void put_start(struct buf *bytes, uint32_t arguments_count, uint32_t envi
                       const char *strings, size_t size)
 {
     const struct init_wire_start start = { .argument_count = arguments_count,
-                                           .environment_count = environment_count };
+                                           .environment_count = environment_count,
+                                           .pin_count = 1 };
 
     buf_reset(bytes);
     assert_int_equal(buf_append(bytes, &start, sizeof(start)), 0);
@@ -129,10 +130,10 @@ static void a_start_message_is_checked(void **state)
     struct init_wire_strings strings = { 0 };
 
     (void)state;
-    PUT(2, 1, "/w\0/p\0cat\0-\0K=V");
+    PUT(2, 1, "/w\0" "1 2 /p\0cat\0-\0K=V");
     assert_true(PARSES());
     assert_string_equal(strings.cwd, "/w");
-    assert_string_equal(strings.pin, "/p");
+    assert_string_equal(strings.pins, "1 2 /p");
     assert_string_equal(strings.argv, "cat");
     assert_string_equal(strings.environment, "K=V");
     for (size_t size = 0; size < bytes.size; size++) {

@@ -44,7 +44,7 @@ static void assert_source(const char *path, enum err_code expected)
 {
     struct err err = ERR_INIT;
     CLEANUP_FREE char *real = NULL;
-    int result = hostdir_source(path, &rules, &real, &err);
+    int result = hostdir_source(path, &rules, &real, NULL, &err);
 
     if (err.code != expected) {
         fail_msg("%s: %d %s", path, (int)err.code, err.msg);
@@ -133,9 +133,9 @@ static void allowed_roots(void **unused)
 
     (void)unused;
     scratch_file(scratch_fd, "other/x", "");
-    assert_int_equal(hostdir_source(inside, &strict, &real, NULL), 0);
+    assert_int_equal(hostdir_source(inside, &strict, &real, NULL, NULL), 0);
     assert_string_equal(real, inside);
-    assert_int_equal(hostdir_source(outside, &strict, &real, &err), -1);
+    assert_int_equal(hostdir_source(outside, &strict, &real, NULL, &err), -1);
     assert_int_equal(err.code, ERR_MOUNT_REFUSED);
 }
 
