@@ -216,6 +216,7 @@ def parse():
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--pause", type=float, default=0.05)
     parser.add_argument("--seconds", type=float, default=5, help="of each saturation row, 0: none")
+    parser.add_argument("--spares", default="8", help="boxes that the daemon may keep ready")
     parser.add_argument("--json", metavar="FILE", help="write all samples there")
     return parser.parse_args()
 
@@ -227,7 +228,7 @@ def main():
     if shutil.which("bwrap") is None:
         sys.exit("bwrap is not installed")
     load = os.getloadavg()[0]
-    daemon = harness.Daemon(["--log-level", "warning"]).start()
+    daemon = harness.Daemon(["--log-level", "warning", "--spares", wanted.spares]).start()
     try:
         before = machine_times()
         samples = measure(rows_of(daemon), wanted.rounds, wanted.pause)
@@ -240,6 +241,7 @@ def main():
                               check=False).stdout.strip()
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, {launcher}; "
           f"{wanted.rounds} rounds, {wanted.pause * 1000:.0f} ms between calls; milliseconds; "
+          f"{wanted.spares} spares; "
           f"processors {busy:.0%} busy\n")
     print(table(samples))
     for name, rate in rates.items():

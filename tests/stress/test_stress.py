@@ -119,7 +119,7 @@ class Steady(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.daemon = harness.Daemon(["--log-level", "info"]).start()
+        cls.daemon = harness.Daemon(["--log-level", "info", "--spares", "8"]).start()
         cls.addClassCleanup(cls.daemon.remove)
         Load(cls.daemon, WARM_UP, CLIENTS).run()
         cls.before = settled(cls.daemon)
