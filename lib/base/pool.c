@@ -207,11 +207,14 @@ void pool_free(struct pool *pool)
 static int submit(struct pool *pool, struct pool_job *job, size_t queue_max, struct err *err)
 {
     int result = 0;
+    size_t idle;
 
     (void)pthread_mutex_lock(&pool->lock);
+    /* As many of the queued jobs as there are idle threads don't wait: they are just being taken. */
+    idle = pool->thread_count - pool->running;
     if (pool->closed) {
         result = err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
-    } else if (pool->queued >= queue_max) {
+    } else if (pool->queued >= idle && pool->queued - idle >= queue_max) {
         result = err_set(err, ERR_QUEUE_FULL, 0, "%zu calls are waiting already", pool->queued);
     } else {
         enqueue(pool, job);

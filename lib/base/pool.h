@@ -32,7 +32,10 @@ struct pool_stats {
     size_t queue_max;
 };
 
-/* name: up to 12 characters, shown by ps. NULL with err when threads can't be made. */
+/*
+ * name: up to 12 characters, shown by ps. queue_max: jobs that wait while all threads are busy, 0:
+ * none. NULL with err when threads can't be made.
+ */
 struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct err *err);
 
 /*

@@ -149,6 +149,11 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
                                         : pool_submit(lane, &execution->job, err);
     if (submitted < 0) {
         clear_alarm(execution);
+        if (request->detach && err != NULL && err->code == ERR_QUEUE_FULL) {
+            (void)err_set(err, ERR_TOO_MANY_REQUESTS, 0,
+                          "%zu background programs run already, more can't", stats.threads);
+            return err_remedy(err, "end one of them with DELETE /v1/executions/{id}");
+        }
         return -1;
     }
     return 0;
