@@ -7,12 +7,12 @@
  */
 #include "api/resource_file.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/decode.h"
+#include "api/download.h"
 #include "api/header.h"
 #include "api/percent.h"
 #include "api/resource.h"
@@ -20,10 +20,7 @@
 #include "api/session_in.h"
 #include "api/session_out.h"
 #include "lib/base/alloc.h"
-#include "lib/base/buf.h"
 #include "lib/base/cleanup.h"
-#include "lib/base/fd.h"
-#include "lib/base/text.h"
 #include "lib/sandbox/sandbox.h"
 #include "lib/sandbox/session_files.h"
 
@@ -128,120 +125,13 @@ void resource_file_list(struct api_call *call)
 
 /* ---- read ---- */
 
-/* Headers that a 200, 206 and 304 share. */
-static void describe(struct api_reply *reply, const struct file *file, const struct entry *entry)
-{
-    CLEANUP_BUF struct buf disposition = BUF_INIT((size_t)64 << 10);
-    CLEANUP_FREE char *path = alloc_copy(file->name, file->name_size);
-    const char *slash = strrchr(path, '/');
-    char etag[ETAG_HEADER_SIZE];
-
-    etag_text(entry, etag);
-    api_reply_header(reply, "ETag", etag);
-    api_reply_header(reply, "Cache-Control", "private, no-cache");
-    api_reply_header(reply, "Accept-Ranges", "bytes");
-    api_reply_header(reply, "Content-Type", "application/octet-stream");
-    api_reply_header(reply, "X-Content-Type-Options", "nosniff");
-    if (percent_attachment(&disposition, slash == NULL ? path : slash + 1) == 0) {
-        api_reply_header(reply, "Content-Disposition", disposition.data);
-    }
-}
-
-/* The range that is asked for, if the file is still the one it was asked of (If-Range). */
-static enum header_range wanted_range(const struct api_call *call, const struct entry *entry,
-                                      uint64_t *ret_from, uint64_t *ret_length)
-{
-    const char *condition = api_call_header(call, "If-Range");
-    char etag[ETAG_HEADER_SIZE];
-
-    etag_text(entry, etag);
-    if (condition != NULL && !text_equal(condition, etag)) {
-        return HEADER_RANGE_WHOLE;
-    }
-    return header_range(api_call_header(call, "Range"), entry->size, ret_from, ret_length);
-}
-
-static void refuse_range(struct api_call *call, const struct entry *entry)
-{
-    struct err err = ERR_INIT;
-    char size[64];
-
-    (void)err_set(&err, ERR_RANGE_NOT_SATISFIABLE, 0, "the file has %" PRIu64 " bytes",
-                  entry->size);
-    api_reply_problem(&call->reply, &err, call->target, call->request_id);
-    (void)snprintf(size, sizeof(size), "bytes */%" PRIu64, entry->size);
-    api_reply_header(&call->reply, "Content-Range", size);
-    api_call_finish(call);
-}
-
-/* fd is taken over. */
-static void send_file(struct api_call *call, const struct file *file, int fd,
-                      const struct entry *entry)
-{
-    struct api_reply *reply = &call->reply;
-    uint64_t from = 0;
-    uint64_t length = entry->size;
-    char range[96];
-
-    switch (wanted_range(call, entry, &from, &length)) {
-    case HEADER_RANGE_NOT_SATISFIABLE:
-        fd_close(fd);
-        refuse_range(call, entry);
-        return;
-    case HEADER_RANGE_PART:
-        reply->status = 206;
-        (void)snprintf(range, sizeof(range), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, from,
-                       from + length - 1, entry->size);
-        api_reply_header(reply, "Content-Range", range);
-        break;
-    case HEADER_RANGE_WHOLE:
-        reply->status = 200;
-        break;
-    }
-    describe(reply, file, entry);
-    reply->file = fd;
-    reply->file_offset = from;
-    reply->file_size = length;
-    api_call_finish(call);
-}
-
-/* Answered by the conditions of the request alone? */
-static bool is_settled(const struct api_call *call, const struct entry *entry, int *ret_status)
-{
-    const char *match = api_call_header(call, "If-Match");
-    const char *none_match = api_call_header(call, "If-None-Match");
-    char etag[ETAG_HEADER_SIZE];
-
-    etag_text(entry, etag);
-    if (match != NULL && !header_has_etag(match, etag, false)) {
-        *ret_status = 412;
-        return true;
-    }
-    *ret_status = 304;
-    return none_match != NULL && header_has_etag(none_match, etag, true);
-}
-
-static void answer_settled(struct api_call *call, const struct file *file,
-                           const struct entry *entry, int status)
-{
-    struct err err = ERR_INIT;
-
-    if (status == 412) {
-        (void)err_set(&err, ERR_ETAG_MISMATCH, 0, "the file has another etag");
-        resource_fail(call, &err);
-        return;
-    }
-    describe(&call->reply, file, entry);
-    call->reply.status = status;
-    api_call_finish(call);
-}
-
 void resource_file_get(struct api_call *call)
 {
+    CLEANUP_FREE char *path = NULL;
     struct file file = { .hold = NULL };
     struct err err = ERR_INIT;
+    char etag[ETAG_HEADER_SIZE];
     struct entry entry;
-    int status = 0;
     int fd = -1;
 
     if (resource_no_query(call, &err) < 0 || open_file(call, &file, &err) < 0 ||
@@ -252,12 +142,14 @@ void resource_file_get(struct api_call *call)
     }
     /* An open descriptor reads on even if the session goes: the reply needs no hold. */
     session_release(file.hold, false);
-    if (is_settled(call, &entry, &status)) {
-        fd_close(fd);
-        answer_settled(call, &file, &entry, status);
-        return;
-    }
-    send_file(call, &file, fd, &entry);
+    etag_text(&entry, etag);
+    path = alloc_copy(file.name, file.name_size);
+    download_send(call, &(struct download){
+                            .file = fd,
+                            .size = entry.size,
+                            .etag = etag,
+                            .media_type = "application/octet-stream",
+                            .name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1 });
 }
 
 /* ---- write ---- */

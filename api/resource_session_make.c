@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/away.h"
 #include "api/execution_out.h"
 #include "api/problem.h"
 #include "api/resource.h"
@@ -128,32 +129,32 @@ static void created_with_setup(struct api_call *call, struct execution *setup, e
     answer_session(call, 201, &view);
 }
 
-/* 0 and what came of it, or -1. */
-static int create(struct api_call *call, struct session_created *ret_created, struct err *err)
+/* What the body asks for: an id to be freed, or NULL, and options. 0 or -1. */
+static int read_create(const struct api_call *call, char **ret_id, struct options *ret_options,
+                       struct err *err)
 {
-    const struct session_actor actor = resource_actor(call);
     const struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
                                       .narrow = call->scope != API_SCOPE_FULL };
-    CLEANUP_FREE char *id = NULL;
-    struct options options;
 
-    if (session_in_create(call->body, call->body_size, &base, &id, &options, err) < 0) {
+    if (resource_accepts_json(call, err) < 0 || resource_no_query(call, err) < 0 ||
+        session_in_create(call->body, call->body_size, &base, ret_id, ret_options, err) < 0) {
         return -1;
     }
-    if (rights_check_options(call, &options, err) < 0) {
-        options_done(&options);
+    if (rights_check_options(call, ret_options, err) < 0) {
+        options_done(ret_options);
         return -1;
     }
-    return session_create(call->api->sandbox, &actor, id, &options, ret_created, err);
+    return 0;
 }
 
-void resource_session_create(struct api_call *call)
+/* Takes the options over. */
+static void create(struct api_call *call, const char *id, struct options *options)
 {
+    const struct session_actor actor = resource_actor(call);
     struct session_created created;
     struct err err = ERR_INIT;
 
-    if (resource_accepts_json(call, &err) < 0 || resource_no_query(call, &err) < 0 ||
-        create(call, &created, &err) < 0) {
+    if (session_create(call->api->sandbox, &actor, id, options, &created, &err) < 0) {
         resource_fail(call, &err);
         return;
     }
@@ -163,6 +164,37 @@ void resource_session_create(struct api_call *call)
         return;
     }
     answer_session(call, created.is_new ? 201 : 200, &created.view);
+}
+
+static void work_create(struct api_call *call)
+{
+    CLEANUP_FREE char *id = NULL;
+    struct options options;
+    struct err err = ERR_INIT;
+
+    if (read_create(call, &id, &options, &err) < 0) {
+        resource_fail(call, &err);
+        return;
+    }
+    create(call, id, &options);
+}
+
+void resource_session_create(struct api_call *call)
+{
+    CLEANUP_FREE char *id = NULL;
+    struct options options;
+    struct err err = ERR_INIT;
+
+    if (read_create(call, &id, &options, &err) < 0) {
+        resource_fail(call, &err);
+        return;
+    }
+    if (options.snapshot != NULL) {
+        options_done(&options);
+        away_run(call, work_create); /* unpacking takes its time */
+        return;
+    }
+    create(call, id, &options);
 }
 
 /* ---- setup ---- */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/resource_archive.h"
 #include "api/resource_batch.h"
 #include "api/resource_execution.h"
 #include "api/resource_file.h"
@@ -17,6 +18,7 @@
 #include "api/resource_meta.h"
 #include "api/resource_run.h"
 #include "api/resource_session.h"
+#include "api/resource_snapshot.h"
 #include "api/resource_spec.h"
 #include "lib/base/text.h"
 
@@ -64,6 +66,15 @@ static const struct api_route routes[] = {
     { "PUT", "/v1/sessions/{id}/files/{path...}", resource_file_put, API_BODY_FILE, false, ROUTE_REPEATS },
     { "DELETE", "/v1/sessions/{id}/files/{path...}", resource_file_delete, API_BODY_NONE, false, ROUTE_REPEATS },
     { "POST", "/v1/sessions/{id}/files:move", resource_file_move, API_BODY_JSON, false, ROUTE_REPEATS },
+    { "GET", "/v1/sessions/{id}/archive", resource_archive_get, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "PUT", "/v1/sessions/{id}/archive", resource_archive_put, API_BODY_FILE, false, ROUTE_REPEATS },
+    { "POST", "/v1/sessions/{id}/restore", resource_archive_restore, API_BODY_JSON, false, ROUTE_REPEATS },
+    { "POST", "/v1/sessions/{id}/snapshots", resource_snapshot_make, API_BODY_JSON, false, ROUTE_ONCE },
+    { "GET", "/v1/snapshots", resource_snapshot_list, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/snapshots/{id}", resource_snapshot_get, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "DELETE", "/v1/snapshots/{id}", resource_snapshot_delete, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "GET", "/v1/snapshots/{id}/content", resource_snapshot_content, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "PUT", "/v1/snapshots/{id}/content", resource_snapshot_make_import, API_BODY_FILE, false, ROUTE_REPEATS },
 };
 /* clang-format on */
 

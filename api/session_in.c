@@ -12,13 +12,12 @@
 
 #include "api/content_in.h"
 #include "api/field.h"
-#include "api/grammar.h"
 #include "api/json_in.h"
 #include "api/options_in.h"
+#include "api/tag_in.h"
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/container.h"
-#include "lib/base/id.h"
 #include "lib/base/text.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -32,25 +31,9 @@ static struct json_object *parse(const char *body, size_t size, struct err *err)
 
 /* ---- single fields ---- */
 
-static int read_new_id(struct json_object *value, const char *pointer, char **ret_id,
-                       struct err *err)
-{
-    if (!json_object_is_type(value, json_type_string)) {
-        return field_wrong_type(pointer, "a string", value, err);
-    }
-    if (content_in_has_nul(value) || !id_valid(json_object_get_string(value))) {
-        return err_field(err, ERR_BAD_VALUE, pointer,
-                         "%s must be 1 to 64 of letters, digits, '.', '_' and '-', and start with "
-                         "a letter or digit",
-                         pointer);
-    }
-    *ret_id = alloc_text(json_object_get_string(value));
-    return 0;
-}
-
 static int read_id(void *target, struct json_object *value, const char *pointer, struct err *err)
 {
-    return read_new_id(value, pointer, &((struct options_in *)target)->id, err);
+    return tag_in_id(value, pointer, &((struct options_in *)target)->id, err);
 }
 
 static int read_command_text(struct json_object *value, const char *pointer, char **ret_text,
@@ -77,48 +60,16 @@ static int read_setup(void *target, struct json_object *value, const char *point
     return read_command_text(value, pointer, &((struct options_in *)target)->session.setup, err);
 }
 
-static int read_label(struct strv *labels, const char *key, struct json_object *value,
-                      struct err *err)
-{
-    char pointer[FIELD_POINTER_SIZE];
-
-    (void)field_pointer(pointer, "/labels", key);
-    if (!grammar_label_key.fits(key)) {
-        return err_field(err, ERR_BAD_VALUE, pointer, "the key of %s must be %s", pointer,
-                         grammar_label_key.words);
-    }
-    if (!json_object_is_type(value, json_type_string)) {
-        return field_wrong_type(pointer, "a string", value, err);
-    }
-    if (content_in_has_nul(value) ||
-        json_object_get_string_len(value) > OPTIONS_IN_LABEL_VALUE_MAX) {
-        return err_field(err, ERR_BAD_VALUE, pointer,
-                         "%s must be a text of at most %d bytes without NUL", pointer,
-                         OPTIONS_IN_LABEL_VALUE_MAX);
-    }
-    strv_addf(labels, "%s=%s", key, json_object_get_string(value));
-    return 0;
-}
-
 static int read_labels(void *target, struct json_object *value, const char *pointer,
                        struct err *err)
 {
-    struct options_in *in = target;
+    return tag_in_labels(value, pointer, &((struct options_in *)target)->session.labels, err);
+}
 
-    if (!json_object_is_type(value, json_type_object)) {
-        return field_wrong_type(pointer, "an object of strings", value, err);
-    }
-    if (json_object_object_length(value) > OPTIONS_IN_LABELS_MAX) {
-        return err_field(err, ERR_BAD_VALUE, pointer, "%s has more than %d members", pointer,
-                         OPTIONS_IN_LABELS_MAX);
-    }
-    strv_done(&in->session.labels);
-    json_object_object_foreach (value, key, item) {
-        if (read_label(&in->session.labels, key, item, err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
+static int read_snapshot(void *target, struct json_object *value, const char *pointer,
+                         struct err *err)
+{
+    return tag_in_id(value, pointer, &((struct options_in *)target)->session.snapshot, err);
 }
 
 static void unset_labels(void *target)
@@ -164,12 +115,22 @@ static const struct field_table keep_table = { keep_fields, COUNT_OF(keep_fields
 static const struct field create_fields[] = {
     { .name = "id", .type = FIELD_OTHER, .read = read_id },
     { .name = "setup", .type = FIELD_OTHER, .read = read_setup },
+    { .name = "snapshotId", .type = FIELD_OTHER, .read = read_snapshot },
     { .name = "workspace", .type = FIELD_OTHER, .read = options_in_read_workspace },
     { .name = "depsReadonly", .type = FIELD_BOOL, SESSION(deps_readonly) },
     { .name = "prewarm", .type = FIELD_OTHER, .read = read_prewarm },
 };
 static const struct field_table create_table = { create_fields, COUNT_OF(create_fields),
                                                  &keep_table };
+
+/* The files of a directory of the host are not replaced by the way. */
+static int check_source(const struct options_in *in, struct err *err)
+{
+    return in->session.snapshot == NULL || in->run.workspace == NULL
+               ? 0
+               : err_field(err, ERR_BAD_VALUE, "/snapshotId",
+                           "/snapshotId and /workspace can't both be given");
+}
 
 int session_in_create(const char *body, size_t size, const struct run_in_base *base, char **ret_id,
                       struct options *ret_options, struct err *err)
@@ -182,7 +143,8 @@ int session_in_create(const char *body, size_t size, const struct run_in_base *b
         return -1;
     }
     options_in_init(&in, base);
-    if (field_read(&create_table, object, &in, err) == 0 && options_in_check(&in, err) == 0) {
+    if (field_read(&create_table, object, &in, err) == 0 && options_in_check(&in, err) == 0 &&
+        check_source(&in, err) == 0) {
         *ret_id = CLEANUP_TAKE(in.id);
         options_in_take_session(&in, ret_options);
         result = 0;
@@ -243,7 +205,7 @@ struct one_text {
 static int read_fork_id(void *target, struct json_object *value, const char *pointer,
                         struct err *err)
 {
-    return read_new_id(value, pointer, &((struct one_text *)target)->text, err);
+    return tag_in_id(value, pointer, &((struct one_text *)target)->text, err);
 }
 
 static int read_setup_command(void *target, struct json_object *value, const char *pointer,

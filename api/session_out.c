@@ -58,7 +58,7 @@ static void write_count(struct json_out *json, const char *name, uint64_t value,
 
 /* ---- a session ---- */
 
-static void write_labels(struct json_out *json, const struct strv *labels)
+void session_out_labels(struct json_out *json, const struct strv *labels)
 {
     json_out_key(json, "labels");
     json_out_open(json, '{');
@@ -115,6 +115,7 @@ static void write_options(struct json_out *json, const struct options *options)
     write_text(json, "engine", options->engine);
     write_text(json, "workspace", options->workspace);
     write_text(json, "setup", options->setup);
+    write_text(json, "snapshotId", options->snapshot);
     write_limits(json, &options->limits);
     write_bool(json, "requireLimits", options->require_limits);
     write_bool(json, "network", options->network);
@@ -133,7 +134,7 @@ void session_out_write(struct json_out *json, const struct session_view *view)
     json_out_open(json, '{');
     write_text(json, "id", view->id);
     write_text(json, "state", session_state_text(view->state));
-    write_labels(json, &view->options.labels);
+    session_out_labels(json, &view->options.labels);
     write_time(json, "createdAt", view->created_ms);
     write_time(json, "updatedAt", view->updated_ms);
     write_time(json, "lastUsedAt", view->used_ms);

@@ -12,6 +12,9 @@
 /* One object. Of the environment only the names are told. */
 void session_out_write(struct json_out *json, const struct session_view *view);
 
+/* The member "labels" of "key=value" texts. */
+void session_out_labels(struct json_out *json, const struct strv *labels);
+
 /* {"items": [...], "nextCursor": ...} */
 void session_out_page(struct json_out *json, const struct session_page *page);
 
