@@ -48,6 +48,21 @@ static int bury(struct sandbox *sandbox, struct rows_session *row, struct err *e
     return rows_session_update(sandbox->store, row, err);
 }
 
+/* Where the disk is full, the session's own files may be what fills it: they go first. */
+static int delete_row(struct sandbox *sandbox, const char *id, struct err *err)
+{
+    struct err first = ERR_INIT;
+    struct remove_left left;
+
+    if (rows_session_delete(sandbox->store, id, &first) == 0) {
+        return 0;
+    }
+    if (first.code == ERR_STORE_FULL) {
+        (void)workspace_purge(sandbox->workspaces, NULL, &left);
+    }
+    return rows_session_delete(sandbox->store, id, err);
+}
+
 /* With the door closed and no hold left. 0, 1 when it is not its time after all, or -1. */
 static int take_away(struct sandbox *sandbox, const char *id, bool tombstone, struct err *err)
 {
@@ -63,7 +78,7 @@ static int take_away(struct sandbox *sandbox, const char *id, bool tombstone, st
         result = bury(sandbox, &row, err);
     } else {
         result = discard_files(sandbox, &row, err);
-        result = result < 0 ? -1 : rows_session_delete(sandbox->store, id, err);
+        result = result < 0 ? -1 : delete_row(sandbox, id, err);
     }
     rows_session_done(&row);
     return result;

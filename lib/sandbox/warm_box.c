@@ -17,6 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/cell/kernel.h"
 #include "lib/sandbox/boxing.h"
+#include "lib/sandbox/mounts.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/warm.h"
 #include "lib/sandbox/warm_life.h"
@@ -79,8 +80,13 @@ int warm_box_open(struct warm *warm, struct err *err)
                                    .cancel = &warm->opening,
                                    .driver = true };
     struct box *box;
-    int result = boxing_start(&boxing, &box, err);
+    /* As for every call of the session: a link may lead elsewhere by now. */
+    int result =
+        mounts_resolve(&warm->sandbox->host_rules, like->mounts, like->mount_count, err);
 
+    if (result == 0) {
+        result = boxing_start(&boxing, &box, err);
+    }
     if (result == 0) {
         boxing_env(&boxing, &env);
         result = open_kernel(warm, box, &env, err);
