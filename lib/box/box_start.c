@@ -117,6 +117,7 @@ static int launch(struct box *box, const struct box_spec *spec, const struct lau
         .fds = ends->fds,
         .fd_count = ends->count,
         .cgroup_fd = -1,
+        .ends_with_parent = boxes->engine->ends_with_parent,
     };
 
     boxes->engine->argv(&plan, &argv);

@@ -46,6 +46,7 @@ struct engine {
     const char *launcher_name; /* looked up in the standard directories */
     const char *package;       /* what to install */
     bool seccomp;              /* takes the filter from kernd */
+    bool ends_with_parent;     /* the launcher itself sees to it that it dies with kernd */
     /* The whole argument vector, argv[0] included. */
     void (*argv)(const struct engine_plan *plan, struct strv *ret_argv);
 };

@@ -110,5 +110,6 @@ const struct engine engine_bwrap = {
     .launcher_name = "bwrap",
     .package = "bubblewrap",
     .seccomp = true,
+    .ends_with_parent = true,
     .argv = make_argv,
 };

@@ -82,8 +82,10 @@ CHILD_ONLY static void run_child(const struct spawn_request *request, int report
     int placed = -1;
 
     (void)syscall(SYS_setpgid, 0, 0);
-    (void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    /* The parent may have died before that took effect. */
+    if (!request->ends_with_parent) {
+        (void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    }
+    /* The parent may have died already. */
     if (syscall(SYS_getppid) == parent) {
         reset_signals();
         placed = place_fds(request, report_fd);

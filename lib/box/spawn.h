@@ -5,7 +5,7 @@
  * Linux 5.9 is the floor: clone3 (5.3) with CLONE_PIDFD and CLONE_CLEAR_SIGHAND (5.5), close_range
  * (5.9); CLONE_INTO_CGROUP needs 5.7. The child has default signal dispositions, an empty signal
  * mask, a process group of its own, exactly the descriptors it was given, and it dies with the
- * thread that made it (PR_SET_PDEATHSIG, prctl(2)).
+ * thread that made it (PR_SET_PDEATHSIG, prctl(2)) unless the program sees to that itself.
  */
 #ifndef KERND_BOX_SPAWN_H
 #define KERND_BOX_SPAWN_H
@@ -26,6 +26,12 @@ struct spawn_request {
     const int *fds; /* become 0, 1, 2, ... in the child */
     size_t fd_count;
     int cgroup_fd; /* directory of the cgroup to be born in, -1: the caller's */
+    /*
+     * No death signal from here: one that strikes bwrap between its clone and its uid map leaves a
+     * child of it waiting for that map for ever, in no box and with no parent. bwrap asks for the
+     * signal itself (--die-with-parent), after the map.
+     */
+    bool ends_with_parent;
 };
 
 struct spawn_child {
