@@ -65,11 +65,14 @@ def with_argument(text):
 
 def in_boxes_of(directory):
     """
-    Pids that live in a mount namespace with a mount made from below `directory`: a box mounts its
-    workspace and its private directory from there, so this finds also what lost its parents.
+    Pids that live in a mount namespace with a mount made from below `directory` (a box mounts its
+    workspace and its private directory from there), or whose arguments name such a private
+    directory (its launcher). So this finds also what lost its parents.
     """
-    wanted = os.path.basename(directory).encode() + b"/"
-    return [pid for pid in pids() if wanted in _read(pid, "mountinfo")]
+    mounted = os.path.basename(directory).encode() + b"/"
+    named = mounted + b"runtime/boxes/"
+    return [pid for pid in pids()
+            if mounted in _read(pid, "mountinfo") or named in _read(pid, "cmdline")]
 
 
 def describe(found):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that leave, a daemon that is stopped, a daemon that is killed."""
 import os
+import random
 import signal
 import socket
 import threading
@@ -241,6 +242,12 @@ class Killed(unittest.TestCase):
         connection.close()
 
     def test_killed_while_boxes_come_and_go(self):
+        for _ in range(15):
+            self.kill_under_load()
+            os.truncate(self.daemon.path("out"), 0)
+            self.daemon.start()
+
+    def kill_under_load(self):
         stop = threading.Event()
 
         def client(_):
@@ -253,7 +260,7 @@ class Killed(unittest.TestCase):
         threads = [threading.Thread(target=client, args=(i,)) for i in range(4)]
         for thread in threads:
             thread.start()
-        time.sleep(0.7)  # somewhere in the middle of it; any moment is a fair one
+        time.sleep(random.uniform(0.05, 0.15))  # any moment in the middle of it is a fair one
         self.daemon.kill()
         stop.set()
         for thread in threads:
