@@ -36,6 +36,8 @@ struct config {
     uint64_t queue; /* 0: the sandbox's default */
     uint64_t connections;
     uint64_t max_upload_bytes;
+    uint64_t snapshots_max_bytes; /* 0: the sandbox's default */
+    double snapshots_max_age_s;   /* likewise */
     double request_timeout_s;
     double grace_s;         /* how long running work may go on after a SIGTERM */
     struct limits maxima;   /* zero fields: built-in */

@@ -103,6 +103,8 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
         .run_threads = config->workers,
         .spares_max = config->spares,
         .queue_max = config->queue,
+        .snapshots_max_bytes = config->snapshots_max_bytes,
+        .snapshots_max_age_s = config->snapshots_max_age_s,
         .maxima = config->maxima,
         .defaults = config->defaults,
     };
