@@ -209,8 +209,10 @@ static int submit(struct pool *pool, struct pool_job *job, size_t queue_max, str
     int result = 0;
     size_t idle;
 
+    /* The signal comes behind the lock, which the woken thread takes at once. */
     (void)pthread_mutex_lock(&pool->lock);
-    /* As many of the queued jobs as there are idle threads don't wait: they are just being taken. */
+    /* As many of the queued jobs as there are idle threads don't wait: they are just being taken.
+     */
     idle = pool->thread_count - pool->running;
     if (pool->closed) {
         result = err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
@@ -218,9 +220,11 @@ static int submit(struct pool *pool, struct pool_job *job, size_t queue_max, str
         result = err_set(err, ERR_QUEUE_FULL, 0, "%zu calls are waiting already", pool->queued);
     } else {
         enqueue(pool, job);
-        (void)pthread_cond_signal(&pool->wake);
     }
     (void)pthread_mutex_unlock(&pool->lock);
+    if (result == 0) {
+        (void)pthread_cond_signal(&pool->wake);
+    }
     return result;
 }
 

@@ -222,6 +222,17 @@ bool box_lives(struct box *box)
     return !box->link.report.has_exited && !box->link.report.lost;
 }
 
+static bool memory_over(struct box *box)
+{
+    watchdog_catch_up(&box->watchdog);
+    return watchdog_look(&box->watchdog);
+}
+
+void box_expect_short(struct box *box)
+{
+    watchdog_put_off(&box->watchdog);
+}
+
 enum box_stop box_look(struct box *box)
 {
     enum box_stop stop = BOX_STOP_PEER_DONE;
@@ -231,7 +242,7 @@ enum box_stop box_look(struct box *box)
         stop = BOX_STOP_EXITED;
     } else if (box->link.report.lost) {
         stop = box_cgroup_oom(box) ? BOX_STOP_OOM : BOX_STOP_LOST;
-    } else if (watchdog_look(&box->watchdog)) {
+    } else if (memory_over(box)) {
         stop = BOX_STOP_OOM;
     } else if (diskwatch_look(&box->diskwatch)) {
         stop = BOX_STOP_DISK;

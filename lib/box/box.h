@@ -205,6 +205,12 @@ void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome
 enum box_stop box_look(struct box *box);
 
 /*
+ * The next round may be over in a few milliseconds: it is watched only from then on. box_look, soon
+ * after it, makes up for that.
+ */
+void box_expect_short(struct box *box);
+
+/*
  * Stops all processes of a box, or wakes them again: kernd-init obeys within about a millisecond. A
  * frozen box can be ended as any other. 0, or -1 IO.
  */

@@ -39,7 +39,8 @@ bool watchdog_supported(void)
 
 void watchdog_init(struct watchdog *watchdog)
 {
-    *watchdog = (struct watchdog){ .next_ns = CLOCK_NEVER, .tmpfs = { -1, -1, -1 } };
+    *watchdog =
+        (struct watchdog){ .next_ns = CLOCK_NEVER, .due_ns = CLOCK_NEVER, .tmpfs = { -1, -1, -1 } };
 }
 
 /* Reachable since the creator of a user namespace may look at its processes (user_namespaces(7)).
@@ -62,6 +63,7 @@ void watchdog_start(struct watchdog *watchdog, pid_t init, uint64_t cap)
     watchdog->cap = cap;
     watchdog->init = init;
     watchdog->next_ns = clock_mono_ns() + PAUSE_MIN_NS;
+    watchdog->due_ns = watchdog->next_ns;
     watchdog->files.device = memfiles_device();
     watchdog->tree.pids = alloc_zero(PROCTREE_MAX, sizeof(pid_t));
     open_tmpfs(watchdog);
@@ -105,6 +107,7 @@ static void plan_next(struct watchdog *watchdog, int64_t began_ns, uint64_t used
     pause = pause < PAUSE_MIN_NS ? PAUSE_MIN_NS : pause;
     cost = cost < PAUSE_COSTLY_NS ? cost : PAUSE_COSTLY_NS;
     watchdog->next_ns = now + (cost > pause ? cost : pause);
+    watchdog->due_ns = watchdog->next_ns;
 }
 
 bool watchdog_look(struct watchdog *watchdog)
@@ -134,6 +137,18 @@ bool watchdog_look(struct watchdog *watchdog)
     }
     plan_next(watchdog, began, used);
     return false;
+}
+
+void watchdog_put_off(struct watchdog *watchdog)
+{
+    int64_t soon = clock_mono_ns() + PAUSE_MIN_NS;
+
+    watchdog->next_ns = watchdog->next_ns < soon ? soon : watchdog->next_ns;
+}
+
+void watchdog_catch_up(struct watchdog *watchdog)
+{
+    watchdog->next_ns = watchdog->due_ns;
 }
 
 void watchdog_done(struct watchdog *watchdog)

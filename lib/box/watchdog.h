@@ -24,6 +24,7 @@
 struct watchdog {
     uint64_t cap;    /* bytes, 0: off */
     int64_t next_ns; /* when to look again; CLOCK_NEVER when off */
+    int64_t due_ns;  /* when it would have been, had it not been put off */
     pid_t init;      /* host pid of the box's PID 1 */
     int tmpfs[WATCHDOG_TMPFS];
     struct proctree tree;
@@ -46,6 +47,13 @@ void watchdog_start(struct watchdog *watchdog, pid_t init, uint64_t cap);
 
 /* Looks if it is time. True: the box is above its cap (over_... say by how much). */
 bool watchdog_look(struct watchdog *watchdog);
+
+/*
+ * Puts a look that is due off by some milliseconds: work that is short is not delayed by it.
+ * watchdog_catch_up makes it due again, and must follow.
+ */
+void watchdog_put_off(struct watchdog *watchdog);
+void watchdog_catch_up(struct watchdog *watchdog);
 
 void watchdog_done(struct watchdog *watchdog);
 

@@ -115,7 +115,8 @@ class Interrupts:
         early = self._owed < 0  # signals came before their frames were read
         self._owed = max(self._owed, 0)
         self.number = number
-        if early and number in self._link.take_interrupts():
+        if number in self._link.take_interrupts():
+            self._owed += 0 if early else 1  # or it came while the driver was deaf
             raise KeyboardInterrupt
 
     def end(self):

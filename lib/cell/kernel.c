@@ -295,6 +295,7 @@ static void take_turn(struct turn *turn)
     io->peer_fd = kernel->driver;
     io->peer_ready = on_peer;
     io->peer = turn;
+    box_expect_short(kernel->box);
     stop = box_pump(kernel->box, io);
     if (stop == BOX_STOP_PEER_LOST && !turn->reply->nonsense) {
         stop = await_death(turn);

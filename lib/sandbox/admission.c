@@ -21,6 +21,7 @@
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_make.h"
 #include "lib/sandbox/warm.h"
+#include "lib/sandbox/warm_life.h"
 
 /* Data of the first event: readers who come later have to know how output is to be told. */
 #define BASE64 "base64"
@@ -57,6 +58,7 @@ static struct warm *kernel_of(struct execution *execution)
 static void pass_on(struct warm *warm)
 {
     if (warm != NULL) {
+        warm_life_check(warm);
         warm_next(warm);
         warm_unref(warm);
     }

@@ -57,6 +57,7 @@ struct warm {
 
     struct session_hold *session; /* the owner's: while the interpreter lives and is not frozen */
     bool frozen;                  /* the owner's */
+    struct run_enforced enforced; /* the owner's: of the present box */
 
     struct warm *next; /* the table's */
 };

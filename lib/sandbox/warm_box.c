@@ -39,6 +39,12 @@ static struct run_request *request_of(const struct warm *warm)
 
 static void set_kernel(struct warm *warm, struct kernel *kernel)
 {
+    struct box_enforced enforced;
+
+    box_enforced(kernel_box(kernel), &enforced);
+    warm->enforced = (struct run_enforced){
+        .memory = enforced.memory, .pids = enforced.pids, .cpu = enforced.cpu, .disk = enforced.disk
+    };
     (void)pthread_mutex_lock(&warm->lock);
     warm->kernel = kernel;
     (void)pthread_mutex_unlock(&warm->lock);
@@ -81,8 +87,7 @@ int warm_box_open(struct warm *warm, struct err *err)
                                    .driver = true };
     struct box *box;
     /* As for every call of the session: a link may lead elsewhere by now. */
-    int result =
-        mounts_resolve(&warm->sandbox->host_rules, like->mounts, like->mount_count, err);
+    int result = mounts_resolve(&warm->sandbox->host_rules, like->mounts, like->mount_count, err);
 
     if (result == 0) {
         result = boxing_start(&boxing, &box, err);

@@ -153,16 +153,6 @@ static void prepare(struct execution *execution, struct box_io *io)
     result->stderr_data.max = io->max_output;
 }
 
-static void tell_enforced(struct warm *warm, struct run_result *result)
-{
-    struct box_enforced enforced;
-
-    box_enforced(kernel_box(warm->kernel), &enforced);
-    result->enforced = (struct run_enforced){
-        .memory = enforced.memory, .pids = enforced.pids, .cpu = enforced.cpu, .disk = enforced.disk
-    };
-}
-
 /* One cell and what comes of it. */
 struct round {
     struct box_io io;
@@ -224,7 +214,7 @@ int warm_cell_run(struct warm *warm, struct execution *execution, struct err *er
     if (warm_life_wake(warm, err) < 0) {
         return -1;
     }
-    tell_enforced(warm, &execution->result);
+    execution->result.enforced = warm->enforced;
     began_ns = clock_mono_ns();
     prepare(execution, &round.io);
     ran = run(warm, execution, &round, err);

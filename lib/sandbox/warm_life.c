@@ -199,18 +199,33 @@ static void forget_if_old(struct warm *warm)
     }
 }
 
+/* False: it is dead. */
+static bool look(struct warm *warm)
+{
+    const struct warm_death death = { .stop = box_look(kernel_box(warm->kernel)), .idle = true };
+    const bool alive = death.stop == BOX_STOP_PEER_DONE;
+
+    if (!alive) {
+        warm_box_bury(warm, &death, NULL);
+    }
+    return alive;
+}
+
+void warm_life_check(struct warm *warm)
+{
+    if (warm->kernel != NULL && !warm->frozen) {
+        (void)look(warm);
+    }
+}
+
 void warm_life_tick(struct warm *warm, int64_t now_ns)
 {
     const double idle_s = (double)(now_ns - warm->used_ns) / (double)CLOCK_NS_PER_S;
-    struct warm_death death = { .idle = true };
 
     if (warm->kernel == NULL) {
         forget_if_old(warm);
+    } else if (!look(warm)) {
         return;
-    }
-    death.stop = box_look(kernel_box(warm->kernel));
-    if (death.stop != BOX_STOP_PEER_DONE) {
-        warm_box_bury(warm, &death, NULL);
     } else if (warm->ttl_s > 0 && idle_s >= warm->ttl_s) {
         close_unused(warm);
     } else if (!warm->frozen && warm->idle_timeout_s > 0 && idle_s >= warm->idle_timeout_s) {

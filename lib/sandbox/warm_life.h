@@ -29,6 +29,9 @@ void warm_life_die(struct warm *warm, const char *reason);
 /* Wakes it for a cell. 0, or -1 SESSION_NOT_FOUND ... when its session went meanwhile. */
 int warm_life_wake(struct warm *warm, struct err *err);
 
+/* The owner's look at it behind a cell's answer: has it died, or outgrown its memory? */
+void warm_life_check(struct warm *warm);
+
 /* What the passing of time does to an idle one. */
 void warm_life_tick(struct warm *warm, int64_t now_ns);
 
