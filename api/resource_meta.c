@@ -165,7 +165,8 @@ void resource_meta_capabilities(struct api_call *call)
 {
     static const char *const networks[] = { "none", "host", NULL };
     static const char *const features[] = { "run",        "runCode",    "richResults",  "files",
-                                            "fetchFiles", "trackFiles", "base64Output", NULL };
+                                            "fetchFiles", "trackFiles", "base64Output", "archives",
+                                            "snapshots",  NULL };
     struct sandbox *sandbox = call->api->sandbox;
     struct boxes_abilities abilities;
     struct json_out json;

@@ -100,7 +100,8 @@ void snapshots_view_from_row(const struct rows_snapshot *row, struct snapshots_v
     /* snapshots_make.c ends a list that was cut with an empty text. */
     if (view.left_out.count > 0 && view.left_out.items[view.left_out.count - 1][0] == '\0') {
         view.left_truncated = true;
-        free(CLEANUP_TAKE(view.left_out.items[--view.left_out.count]));
+        view.left_out.count--;
+        free(CLEANUP_TAKE(view.left_out.items[view.left_out.count]));
     }
     *ret_view = view;
 }

@@ -4,7 +4,10 @@ import hashlib
 import io
 import json
 import os
+import pwd
+import shutil
 import tarfile
+import tempfile
 import unittest
 
 import archivekit
@@ -175,6 +178,26 @@ class Restored(Case):
                             "workspace_full")
         self.assert_problem(self.daemon.get("/v1/sessions/too-small"), 404, "session_not_found")
 
+    def test_a_directory_of_the_host_stays_the_same_one(self):
+        path = tempfile.mkdtemp(prefix="kernd-mine-")
+        self.addCleanup(shutil.rmtree, path)
+        if self.daemon.user:
+            os.chown(path, pwd.getpwnam(self.daemon.user).pw_uid, -1)
+        before = os.stat(path)
+        session = self.session(workspace=path)
+        session.put("a/b", b"1")
+        made = self.take(session)
+        session.put("a/b", b"2")
+        session.put("extra", b"")
+        self.assertEqual(session.post("restore", {"snapshotId": made["id"]}).status, 200)
+        self.assertEqual((os.listdir(path), session.content("a/b")), (["a"], b"1"))
+        self.assertEqual(os.stat(path).st_ino, before.st_ino)
+        for query in ("", "?replace=true"):
+            bad = self.daemon.request("PUT", f"{session.path}/archive{query}",
+                                      archivekit.hostile()[".."], media_type=GZIP)
+            self.assert_problem(bad, 422, "bad_archive")
+        self.assertEqual((os.listdir(path), session.content("a/b")), (["a"], b"1"))
+
     def test_refusals(self):
         session = self.session()
         for body, status, code, pointer in (
@@ -339,6 +362,22 @@ class Restarted(Case):
         session.put("a", b"2")
         self.assertEqual(session.post("restore", {"snapshotId": "kept"}).status, 200)
         self.assertEqual(session.content("a"), b"1")
+
+
+class Aged(Case):
+    @classmethod
+    def make_daemon(cls):
+        return harness.Daemon(["--snapshots-max-age-s", "1"])
+
+    def test_old_ones_without_a_name_go(self):
+        session = self.session()
+        named, other = self.take(session, name="stays"), self.take(session)
+        self.daemon.kill()
+        os.truncate(self.daemon.path("out"), 0)
+        self.daemon.start()
+        census.wait_until(lambda: self.ids() == [named["id"]], 10, "the end of the old snapshot")
+        self.assert_problem(self.daemon.get(f"/v1/snapshots/{other['id']}"), 404,
+                            "snapshot_not_found")
 
 
 class Budget(Case):
