@@ -91,7 +91,7 @@ ALL_UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 UNIT_SUPPORT := $(filter-out $(ALL_UNIT_SOURCES),$(wildcard tests/unit/*.c))
 UNIT_SOURCES := $(if $(ROOMS),$(filter $(patsubst %.c,tests/unit/test_%.c,$(notdir $(LIB_SOURCES))),$(ALL_UNIT_SOURCES)),$(ALL_UNIT_SOURCES))
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
-ASSETS := $(wildcard api/openapi.yaml server/assets/*)
+ASSETS := $(wildcard api/openapi.yaml api/mcp_tools.json server/assets/*)
 # The same description for programs, made from the one for people.
 MADE_ASSETS := $(if $(wildcard api/openapi.yaml),$(O)/made/openapi.json)
 DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js lib/cell/*.mjs lib/cell/*.sh)
@@ -220,6 +220,11 @@ check-fuzz: $(FUZZ_PROGRAMS)
 check-http: all
 	$(Q)$(RUN_TESTS) $(T:%=--only %) $(HTTP_FOLDERS:%=--http %)
 
+# Root's: guests are booted. Installs what is missing for that.
+.PHONY: check-vm
+check-vm: all
+	$(Q)$(SUDO) env TALLY=$(TALLY) ONLY=$(T) tests/vm/check.sh $(O) $(PLACES)
+
 tests: all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS)
 
 .PHONY: asan tsan
@@ -259,7 +264,7 @@ stress: all
 
 C_FILES := $(foreach d,lib/* api server tests/unit tests/fuzz tests/escape tests/stress tests/bench,$(wildcard $(d)/*.c $(d)/*.h))
 PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(MAIN_SOURCE)
-SHELL_FILES := .ci/run $(wildcard tests/*/*.sh lib/cell/*.sh)
+SHELL_FILES := .ci/run $(wildcard tests/*/*.sh lib/cell/*.sh tests/vm/guest/kernd-vm-run)
 TIDY_JOBS ?= $(shell nproc)
 
 .PHONY: lint format format-check tidy cppcheck shellcheck layers banned sizes exports routes analyze
@@ -360,6 +365,7 @@ help:
 	'make check-unit [T=room]  unit tests (ROOMS="base box": of these folders of lib/ alone)' \
 	'make check-http [T=name]  HTTP and escape tests' \
 	'make check-fuzz           the stored inputs of the fuzz targets' \
+	'make check-vm             limits and services in a booted container and a virtual machine (root)' \
 	'make asan | tsan          make check in that sanitizer variant' \
 	'make fuzz [T=name] [S=60] searches with libFuzzer for S seconds' \
 	'make coverage             make check with line counts; build/coverage/coverage.html' \

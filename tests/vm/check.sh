@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests of this folder where limits are the kernel's: as an unprivileged user, in a user
+# service of a real systemd, in a container (all but the caps) and in a virtual machine.
+#
+#   check.sh BUILD_FOLDER [container|machine]...
+#
+# Tells for each place "N passed, N failed". A guest that got stuck is tried once more; whether the
+# first try comes to its end or not, it has a time limit. With TALLY=FILE in the environment the
+# counts are added to that file.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$(realpath -e -- "$1") || exit 2
+shift
+[ $# -gt 0 ] || set -- container machine
+
+stage=$(mktemp -d "${TMPDIR:-/tmp}/kernd-vm.XXXXXX") || exit 1
+trap 'rm -rf -- "$stage"' EXIT
+chmod 755 "$stage"
+tree=$stage/tree
+mkdir -p "$tree/build" "$tree/tests/chosen"
+for f in kernd kernd-init kernd-shell __pycache__; do cp -a "$build/$f" "$tree/build/" || exit 1; done
+cp "$build"/*.py "$build"/*.js "$build"/*.mjs "$tree/build/"
+cp -a "$here/../http" "$tree/tests/"
+cp -a "$here/../../systemd" "$tree/"
+cp "$here"/test_*.py "$here/../http/test_limits.py" "$tree/tests/chosen/"
+
+# count PLACE RESULT: adds the last "N passed, N failed, N skipped" of $stage/output, or one failure.
+count() {
+  local found
+  found=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$stage/output" | tail -n 1)
+  [ -z "${TALLY-}" ] || echo "${found:-0 1 0}" >>"$TALLY"
+  [ -n "$found" ] || echo "check.sh: no result from the $1 (status $2)" >&2
+}
+
+code=0
+for place; do
+  case $place in
+    container) run=(run-in-container.sh --timeout 180) slow=3 means='' ;;
+    machine) run=(run-in-machine.sh --timeout 400) slow=25 means=cgroup ;;
+    *) echo "no such place: $place" >&2; exit 2 ;;
+  esac
+  for _ in 1 2; do
+    "$here/${run[0]}" "${run[@]:1}" --copy "$stage/tree:/home/dev/kernd" --chdir /home/dev/kernd \
+      --env "KERND_TEST_SLOW=$slow" --env "KERND_TEST_ENFORCED=$means" --env MUST_WORK=1 \
+      -- python3 -B tests/http/run.py --jobs 1 ${ONLY:+--only "$ONLY"} tests/chosen |
+      tee "$stage/output"
+    rc=${PIPESTATUS[0]}
+    [ "$rc" = 124 ] || [ "$rc" = 125 ] || break
+    echo "check.sh: the $place got stuck or could not be had ($rc)" >&2
+  done
+  count "$place" "$rc"
+  [ "$rc" = 0 ] || code=1
+done
+exit "$code"
