@@ -75,15 +75,48 @@ static char *write_escape(char *to, char c)
     return to;
 }
 
+#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Is one of eight bytes below `limit`? Bytes from 0x80 on are not. */
+static bool has_below(uint64_t eight, uint64_t limit)
+{
+    return ((eight - EVERY(limit)) & ~eight & EVERY(0x80)) != 0;
+}
+
+/* Eight bytes at once, as long as none of them has to be escaped; how many bytes were copied. */
+static size_t copy_plain(char *to, const char *text, size_t size)
+{
+    size_t at = 0;
+    uint64_t eight = 0;
+
+    for (; at + sizeof(eight) <= size; at += sizeof(eight)) {
+        memcpy(&eight, text + at, sizeof(eight));
+        if (has_below(eight, 0x20) || has_below(eight ^ EVERY('"'), 1) ||
+            has_below(eight ^ EVERY('\\'), 1)) {
+            break;
+        }
+        memcpy(to + at, &eight, sizeof(eight));
+    }
+    return at;
+}
+
 static size_t escape(char *to, const char *text, size_t size)
 {
     const char *start = to;
+    size_t i = 0;
 
-    for (size_t i = 0; i < size; i++) {
-        if ((unsigned char)text[i] < 0x20 || text[i] == '"' || text[i] == '\\') {
-            to = write_escape(to, text[i]);
-        } else {
-            *to++ = text[i];
+    while (i < size) {
+        size_t plain = copy_plain(to, text + i, size - i);
+
+        to += plain;
+        i += plain;
+        /* Whatever stopped that is within the next eight. */
+        for (size_t end = i + 8 < size ? i + 8 : size; i < end; i++) {
+            if ((unsigned char)text[i] < 0x20 || text[i] == '"' || text[i] == '\\') {
+                to = write_escape(to, text[i]);
+            } else {
+                *to++ = text[i];
+            }
         }
     }
     return (size_t)(to - start);

@@ -143,10 +143,25 @@ size_t text_utf8_step(const void *data, size_t size, bool *ret_valid)
     return seen;
 }
 
+/* How many bytes from the start are ASCII, in steps of eight: most of what programs print. */
+static size_t ascii_run(const char *bytes, size_t size)
+{
+    size_t at = 0;
+    uint64_t eight = 0;
+
+    for (; at + sizeof(eight) <= size; at += sizeof(eight)) {
+        memcpy(&eight, bytes + at, sizeof(eight));
+        if ((eight & UINT64_C(0x8080808080808080)) != 0) {
+            break;
+        }
+    }
+    return at;
+}
+
 /* How many bytes from the start are well-formed. */
 static size_t valid_run(const char *bytes, size_t size)
 {
-    size_t at = 0;
+    size_t at = ascii_run(bytes, size);
     bool valid = true;
 
     while (at < size) {
@@ -156,6 +171,9 @@ static size_t valid_run(const char *bytes, size_t size)
             break;
         }
         at += step;
+        if (step == 1) {
+            at += ascii_run(bytes + at, size - at);
+        }
     }
     return at;
 }

@@ -41,12 +41,12 @@ WARM_UP = 3  # rounds that fill the page cache and are not counted
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
 
-def as_ordinary_user():
+def as_ordinary_user(script=__file__):
     """Started by root: again as nobody, so that launcher and daemon run with the same rights."""
     if os.geteuid() == 0:
         account = pwd.getpwnam(harness.USER)
         os.execvp("setpriv", ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}",
-                              "--clear-groups", sys.executable, "-B", os.path.abspath(__file__),
+                              "--clear-groups", sys.executable, "-B", os.path.abspath(script),
                               *sys.argv[1:]])
 
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -52,6 +53,36 @@ static void commas_and_brackets(void **state)
     json_out_raw(&json, "[1]", 3);
     json_out_close(&json, '}');
     expect(&json, "{\"a\":[],\"b\":[-1,18446744073709551615,true,null,{},null],\"c\\\"\":[1]}");
+}
+
+/* Text is copied in steps of eight bytes: every special one must be seen at every place in them. */
+static void special_bytes_at_every_place(void **state)
+{
+    static const struct {
+        char byte;
+        const char *wanted;
+    } specials[] = { { '"', "\\\"" },     { '\\', "\\\\" }, { '\n', "\\n" }, { 0, "\\u0000" },
+                     { 0x1F, "\\u001f" }, { 0x20, " " },    { 0x21, "!" },   { 0x7F, "\x7F" },
+                     { '#', "#" },        { '[', "[" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
+        for (size_t place = 0; place < 20; place++) {
+            CLEANUP_BUF struct buf out = BUF_INIT(ROOM);
+            struct json_out json;
+            char text[20];
+            char wanted[64];
+
+            memset(text, 'a', sizeof(text));
+            text[place] = specials[i].byte;
+            (void)snprintf(wanted, sizeof(wanted), "\"%.*s%s%.*s\"", (int)place,
+                           "aaaaaaaaaaaaaaaaaaaa", specials[i].wanted, (int)(19 - place),
+                           "aaaaaaaaaaaaaaaaaaaa");
+            json_out_init(&json, &out);
+            json_out_text(&json, text, sizeof(text));
+            expect(&json, wanted);
+        }
+    }
 }
 
 static void text_is_escaped_and_repaired(void **state)
@@ -157,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commas_and_brackets),
+        cmocka_unit_test(special_bytes_at_every_place),
         cmocka_unit_test(text_is_escaped_and_repaired),
         cmocka_unit_test(numbers_are_json),
         cmocka_unit_test(times_and_measures),
