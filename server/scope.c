@@ -116,14 +116,14 @@ static int put(int directory, const char *file, const char *text)
 /* A predecessor's, as far as nothing lives in it; it could not remove what root had made. */
 static void remove_old(int parent, const char *name)
 {
-    CLEANUP_FD int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     CLEANUP_DIR DIR *list = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
     if (list == NULL) {
+        fd_close(fd);
         return;
     }
-    fd = -1; /* the list's now */
     while ((entry = readdir(list)) != NULL) {
         if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
             (void)unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR);
@@ -142,14 +142,14 @@ static bool is_dead(const char *pid)
 
 static void sweep(int parent)
 {
-    CLEANUP_FD int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CLEANUP_DIR DIR *list = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
     if (list == NULL) {
+        fd_close(fd);
         return;
     }
-    fd = -1; /* the list's now */
     while ((entry = readdir(list)) != NULL) {
         if (text_starts_with(entry->d_name, NAME) && is_dead(entry->d_name + strlen(NAME))) {
             remove_old(parent, entry->d_name);

@@ -32,9 +32,9 @@ struct box;
 struct boxes; /* the factory, boxes.h: engine, runtime directory, seccomp program, cgroup tree */
 
 /*
- * What must be found at a mount point, by stat(2), or the program does not start (ESTALE): launchers
- * take paths, and between our look and theirs a box that can write there may have put a link in the
- * way. inode 0: not looked at.
+ * What must be found at a mount point, by stat(2), or the program does not start (ESTALE):
+ * launchers take paths, and between our look and theirs a box that can write there may have put a
+ * link in the way. inode 0: not looked at.
  */
 struct box_pin {
     uint64_t device;

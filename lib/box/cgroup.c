@@ -152,14 +152,14 @@ static bool hand_on(const struct cgroup_tree *tree, const char *available, const
 
 static void sweep(struct cgroup_tree *tree)
 {
-    CLEANUP_FD int fd = openat(tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CLEANUP_DIR DIR *directory = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
     if (directory == NULL) {
+        fd_close(fd);
         return;
     }
-    fd = -1; /* the directory's now */
     while ((entry = readdir(directory)) != NULL) {
         if (text_starts_with(entry->d_name, BOX_PREFIX)) {
             int box = openat(tree->fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

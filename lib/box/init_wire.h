@@ -54,8 +54,8 @@ struct init_wire_hello {
 struct init_wire_start {
     uint32_t argument_count;
     uint32_t environment_count;
-    uint32_t tasks;      /* RLIMIT_NPROC of the program and its children, 0: as it is */
-    uint32_t files;      /* RLIMIT_NOFILE, soft */
+    uint32_t tasks; /* RLIMIT_NPROC of the program and its children, 0: as it is */
+    uint32_t files; /* RLIMIT_NOFILE, soft */
     uint32_t pin_count;
     uint32_t zero;
     uint64_t file_bytes; /* RLIMIT_FSIZE, 0: as it is */
@@ -85,7 +85,7 @@ struct init_wire_exited {
 /* The parts of a START message; the strings point into it. */
 struct init_wire_strings {
     const char *cwd;
-    const char *pins; /* pin_count strings */
+    const char *pins;        /* pin_count strings */
     const char *argv;        /* argument_count strings, one behind the other */
     const char *environment; /* environment_count strings */
 };

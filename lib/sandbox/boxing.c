@@ -43,10 +43,10 @@ static void lock_deps(const struct boxing *boxing, const char *deps, struct box_
     struct stat status;
 
     if (request->kind != RUN_SETUP && request->deps_readonly && has_deps(boxing, &status)) {
-        mounts[(*count)++] = (struct box_mount){ .source = deps,
-                                                 .target = SETUP_DEPS,
-                                                 .pin = { .device = status.st_dev,
-                                                          .inode = status.st_ino } };
+        mounts[(*count)++] =
+            (struct box_mount){ .source = deps,
+                                .target = SETUP_DEPS,
+                                .pin = { .device = status.st_dev, .inode = status.st_ino } };
     }
 }
 
