@@ -186,9 +186,26 @@ static void bad_query_values_are_refused(void **state)
     assert_true(follow);
 }
 
+static void some_parameters_take_any_bytes(void **state)
+{
+    static const char *const names[] = { "*path", "text", NULL };
+    struct decode_query query;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(decode_query("path=d%E9/%FF&text=x", names, &query, &err), 0);
+    assert_string_equal(decode_query_text(&query, "path"), "d\xE9/\xFF");
+    assert_int_equal(decode_query("text=d%E9", names, &query, &err), -1);
+    assert_int_equal(err.code, ERR_BAD_VALUE);
+    assert_int_equal(decode_query("path=%00", names, &query, &err), -1);
+    assert_int_equal(decode_query("*path=x", names, &query, &err), -1);
+    assert_int_equal(err.code, ERR_UNKNOWN_FIELD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(some_parameters_take_any_bytes),
         cmocka_unit_test(paths_are_split_then_decoded_once),
         cmocka_unit_test(bad_paths_are_refused),
         cmocka_unit_test(long_paths_are_refused),
