@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/execution_out.h"
+#include "api/mcp_live.h"
 #include "api/once.h"
 #include "api/problem.h"
 #include "api/resource.h"
@@ -39,6 +40,7 @@ struct api *api_new(struct sandbox *sandbox, struct err *err)
         return NULL;
     }
     api->sandbox = sandbox;
+    api->mcp = mcp_live_new();
     api->started_wall_ms = clock_wall_ms();
     return api;
 }
@@ -47,6 +49,7 @@ void api_free(struct api *api)
 {
     if (api != NULL) {
         alarm_free(api->alarm);
+        mcp_live_free(api->mcp);
         free(api);
     }
 }

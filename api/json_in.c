@@ -36,7 +36,7 @@ static struct json_object *build(const char *text, size_t size)
     return tree;
 }
 
-struct json_object *json_in_parse(const char *text, size_t size, struct err *err)
+struct json_object *json_in_value(const char *text, size_t size, struct err *err)
 {
     const struct json_scan_bounds bounds = { .depth = JSON_IN_DEPTH, .values = JSON_IN_VALUES };
     struct json_object *tree = NULL;
@@ -53,7 +53,7 @@ struct json_object *json_in_parse(const char *text, size_t size, struct err *err
         return NULL;
     }
     /* Asked of the text, since json-c gives NULL for the value null as for an error. */
-    if (text[strspn(text, " \t\r\n")] != '{') {
+    if (strchr("{[", text[strspn(text, " \t\r\n")]) == NULL) {
         (void)err_set(err, ERR_BAD_JSON, 0, "the body is JSON, but not an object");
         (void)err_remedy(err, "send a JSON object: {\"name\": value, ...}");
         return NULL;
@@ -63,4 +63,17 @@ struct json_object *json_in_parse(const char *text, size_t size, struct err *err
         (void)err_set(err, ERR_BAD_JSON, 0, "the body could not be read as JSON");
     }
     return tree;
+}
+
+struct json_object *json_in_parse(const char *text, size_t size, struct err *err)
+{
+    struct json_object *tree = json_in_value(text, size, err);
+
+    if (tree == NULL || json_object_is_type(tree, json_type_object)) {
+        return tree;
+    }
+    (void)json_object_put(tree);
+    (void)err_set(err, ERR_BAD_JSON, 0, "the body is JSON, but not an object");
+    (void)err_remedy(err, "send a JSON object: {\"name\": value, ...}");
+    return NULL;
 }

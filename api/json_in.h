@@ -21,6 +21,9 @@
  */
 struct json_object *json_in_parse(const char *text, size_t size, struct err *err);
 
+/* The same, but the whole text may also be an array. */
+struct json_object *json_in_value(const char *text, size_t size, struct err *err);
+
 /* For CLEANUP_JSON. */
 void json_in_put(struct json_object **object);
 

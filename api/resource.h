@@ -12,11 +12,13 @@
 #include "lib/sandbox/session.h"
 
 struct alarm;
+struct mcp_live;
 
 /* The resources over one sandbox; made by api_new. */
 struct api {
     struct sandbox *sandbox; /* borrowed */
     struct alarm *alarm;     /* long polls, silence of streams */
+    struct mcp_live *mcp;    /* requests of the Model Context Protocol under way */
     int64_t started_wall_ms;
 };
 

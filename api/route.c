@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "api/resource_archive.h"
+#include "api/mcp.h"
 #include "api/resource_batch.h"
 #include "api/resource_execution.h"
 #include "api/resource_file.h"
@@ -33,6 +34,7 @@ static const struct api_route routes[] = {
     { "GET", "/v1/version", resource_meta_version, API_BODY_NONE, false, ROUTE_REPEATS },
     { "GET", "/v1/capabilities", resource_meta_capabilities, API_BODY_NONE, false, ROUTE_REPEATS },
     { "GET", "/v1/stats", resource_meta_stats, API_BODY_NONE, false, ROUTE_REPEATS },
+    { "POST", "/mcp", mcp_post, API_BODY_JSON, false, ROUTE_REPEATS },
     { "POST", "/v1/run", resource_run_command, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/runCode", resource_run_code, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/batch", resource_batch, API_BODY_JSON, false, ROUTE_ONCE_BY_PARTS },
