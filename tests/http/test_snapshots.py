@@ -225,6 +225,38 @@ class Restored(Case):
                             "session_exists")
 
 
+class AtTheSameTime(Case):
+    def test_restores_among_other_calls(self):
+        """Whoever comes in between is answered, and never finds half of each."""
+        session = self.session()
+        for name in ("a", "b"):
+            session.put(name, b"1")
+        made = self.take(session)
+        body = {"snapshotId": made["id"]}
+        calls = (
+            lambda: session.post("restore", body),
+            lambda: session.put("a", b"2"),
+            lambda: session.page(recursive=True),
+            lambda: session.post("run", {"command": ["cat", "a", "b"]}),
+            lambda: self.daemon.request("PUT", session.path + "/archive",
+                                        archive(member("c", b"3")), media_type=GZIP),
+            lambda: self.daemon.get(session.path + "/archive"))
+        seen = harness.parallel(len(calls), lambda n: [calls[n]() for _ in range(12)])
+        for number, replies in enumerate(seen):
+            for reply in replies:
+                self.assertIn(reply.status, (200, 201, 204, 409), (number, reply))
+                if reply.status == 409:
+                    self.assertEqual(reply.json["code"], "session_busy")
+                    self.assertEqual(number in (0, 4), True, reply)
+        for reply in seen[2]:
+            names = [row["path"] for row in reply.json["items"]]
+            self.assertEqual(names[:2], ["a", "b"])
+        for reply in seen[3]:
+            self.assertIn(reply.json["stdout"], ("11", "21"))
+        census.wait_until(lambda: session.post("restore", body).status == 200, 10, "an idle session")
+        self.assertEqual(session.names(), ["a", "b"])
+
+
 class Told(Case):
     def test_list_get_and_names(self):
         session, other = self.session(), self.session()
