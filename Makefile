@@ -199,7 +199,7 @@ RUN_TESTS = $(SETARCH) $(PYTHON) -B tests/run.py --build $(O) $(SANITIZED:%=--sa
     $(TALLY:%=--tally %)
 HTTP_FOLDERS := tests/unit/drivers tests/http tests/escape
 # What needs no more than Python; the rest of `make lint` needs the packages of `make deps-dev`.
-LINT_QUICK := layers banned sizes exports
+LINT_QUICK := layers banned sizes exports syscalls
 
 .PHONY: run check check-unit check-fuzz check-http tests
 run: deps-missing
@@ -267,8 +267,9 @@ PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SE
 SHELL_FILES := .ci/run $(wildcard tests/*/*.sh lib/cell/*.sh tests/vm/guest/kernd-vm-run)
 TIDY_JOBS ?= $(shell nproc)
 
-.PHONY: lint format format-check tidy cppcheck shellcheck layers banned sizes exports routes analyze
-lint: format-check layers banned sizes exports routes shellcheck cppcheck tidy
+.PHONY: lint format format-check tidy cppcheck shellcheck layers banned sizes exports syscalls routes \
+    analyze
+lint: format-check layers banned sizes exports syscalls routes shellcheck cppcheck tidy
 
 format:
 	$(Q)clang-format -i $(C_FILES)
@@ -294,8 +295,8 @@ shellcheck:
 layers banned sizes routes:
 	$(Q)$(PYTHON) -B tests/lint/$@.py
 
-exports: all
-	$(Q)$(PYTHON) -B tests/lint/exports.py --build $(O)
+exports syscalls: all
+	$(Q)$(PYTHON) -B tests/lint/$@.py --build $(O)
 
 analyze:
 	$(Q)$(MAKE) --no-print-directory O=build/analyze CFLAGS='-fanalyzer $(CFLAGS)' all
@@ -370,7 +371,8 @@ help:
 	'make fuzz [T=name] [S=60] searches with libFuzzer for S seconds' \
 	'make coverage             make check with line counts; build/coverage/coverage.html' \
 	'make bench | stress       measurements; long tests' \
-	'make lint                 format-check layers banned sizes exports routes shellcheck cppcheck tidy' \
+	'make lint                 format-check layers banned sizes exports syscalls routes shellcheck' \
+	'                          cppcheck tidy' \
 	'make analyze              builds with gcc -fanalyzer' \
 	'make format               clang-format -i' \
 	'make deps | deps-dev      Debian packages to build and test; to lint, fuzz and measure too' \

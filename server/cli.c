@@ -3,7 +3,7 @@
  * Job: read the command line; start what it asks for.
  * Owns: nothing.
  * Threads: main.
- * May include: server, lib/base.
+ * May include: server, lib/base, sandbox.h.
  */
 #include "server/cli.h"
 
@@ -11,11 +11,15 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/buf.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "lib/sandbox/sandbox.h"
 #include "server/daemon.h"
 
 #define EXIT_USAGE 2
+/* The text of the table is a fraction of it. */
+#define SYSCALLS_MAX ((size_t)1 << 20)
 
 /* One option of the vector, taken apart. */
 struct option {
@@ -141,6 +145,8 @@ static int parse(int count, char *const *arguments, struct config *config,
     }
     if (asks_for_help(count - 1, arguments + 1)) {
         command = CLI_HELP;
+    } else if (command == CLI_VERSION && count == 2 && text_equal(arguments[1], "--syscalls")) {
+        command = CLI_SYSCALLS;
     } else if (command != CLI_SERVE && count > 1) {
         return err_set(err, ERR_BAD_VALUE, 0, "unexpected argument %.60s", arguments[1]);
     } else if (apply_options(count - 1, arguments + 1, config, true, err) < 0 ||
@@ -167,6 +173,7 @@ void cli_help(FILE *out)
         "\n"
         "  kernd serve [options]   serve until SIGTERM or SIGINT\n"
         "  kernd version           print the version\n"
+        "  kernd version --syscalls   print what becomes of each system call in a box\n"
         "  kernd help              print this text\n"
         "\n"
         "Options of serve; each is also a key of the configuration file, with '_' for '-':\n"
@@ -179,6 +186,18 @@ void cli_help(FILE *out)
                 out);
 }
 
+/* A line a row: name, what becomes of it, under which condition, with tabs between. */
+static int print_syscalls(void)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT(SYSCALLS_MAX);
+
+    if (sandbox_syscalls(&text) < 0 || fwrite(text.data, 1, text.size, stdout) != text.size ||
+        fflush(stdout) != 0) {
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}
+
 static int run_command(enum cli_command command, struct config *config)
 {
     switch (command) {
@@ -188,6 +207,8 @@ static int run_command(enum cli_command command, struct config *config)
     case CLI_VERSION:
         (void)printf("kernd %s\n", KERND_VERSION);
         return EXIT_SUCCESS;
+    case CLI_SYSCALLS:
+        return print_syscalls();
     case CLI_SERVE:
         return daemon_run(config);
     }

@@ -10,7 +10,7 @@
 #include "lib/base/err.h"
 #include "server/config.h"
 
-enum cli_command { CLI_HELP, CLI_VERSION, CLI_SERVE };
+enum cli_command { CLI_HELP, CLI_VERSION, CLI_SYSCALLS, CLI_SERVE };
 
 /*
  * Parses everything after the program's name. Options are "--name value" or "--name=value" with the

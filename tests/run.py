@@ -112,7 +112,7 @@ def run_http(folders, only, env):
 def run_lint(name, env):
     """One program of tests/lint; counts as one test."""
     command = [sys.executable, "-B", f"tests/lint/{name}.py"]
-    if name == "exports":
+    if name in ("exports", "syscalls"):
         command += ["--build", os.path.dirname(env["KERND"])]
     code, _ = run_shown(command, UNIT_TIMEOUT_S, env)
     return Counts(passed=1) if code == 0 else failure(f"lint: {name}")

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -30,6 +31,10 @@
 /* Above every descriptor number of the child, so that dup3 never hits one it still needs. */
 #define ASIDE 256
 #define CHILD_FAILED 127
+
+/* Held for reading while a child is between clone3 and exec. Nothing else is taken beneath it; who
+ * waits for it holds nothing. Writers first: else calls that overlap would keep one waiting. */
+static pthread_rwlock_t starting = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 /* struct sigaction as the kernel has it (rt_sigaction(2)); all zero is SIG_DFL. */
 struct kernel_sigaction {
@@ -100,14 +105,38 @@ CHILD_ONLY static void run_child(const struct spawn_request *request, int report
     }
 }
 
+/* As clone3, but in the parent alone, once the child has executed its program or is gone. */
+static long clone_child(struct clone_args *arguments, const struct spawn_request *request,
+                        int report_fd)
+{
+    pid_t parent = getpid();
+    long pid;
+    int reason;
+
+    (void)pthread_rwlock_rdlock(&starting);
+    pid = syscall(SYS_clone3, arguments, sizeof(*arguments));
+    if (pid == 0) {
+        run_child(request, report_fd, parent);
+    }
+    reason = errno;
+    (void)pthread_rwlock_unlock(&starting);
+    errno = reason;
+    return pid;
+}
+
+void spawn_settle(void)
+{
+    (void)pthread_rwlock_wrlock(&starting);
+    (void)pthread_rwlock_unlock(&starting);
+}
+
 int spawn_start(const struct spawn_request *request, struct spawn_child *ret_child, struct err *err)
 {
     CLEANUP_FD int report_read = -1;
     CLEANUP_FD int report_write = -1;
     int pidfd = -1;
-    pid_t parent = getpid();
     struct clone_args arguments = {
-        .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
+        .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_VFORK,
         .pidfd = (uint64_t)(uintptr_t)&pidfd,
         .exit_signal = SIGCHLD,
     };
@@ -120,10 +149,7 @@ int spawn_start(const struct spawn_request *request, struct spawn_child *ret_chi
         arguments.flags |= CLONE_INTO_CGROUP;
         arguments.cgroup = (unsigned)request->cgroup_fd;
     }
-    pid = syscall(SYS_clone3, &arguments, sizeof(arguments));
-    if (pid == 0) {
-        run_child(request, report_write, parent);
-    }
+    pid = clone_child(&arguments, request, report_write);
     if (pid < 0) {
         return err_set(err, ERR_IO, errno, "can't make a process: %s", err_errno_text(errno));
     }

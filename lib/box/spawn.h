@@ -40,11 +40,22 @@ struct spawn_child {
     int exec_error; /* read end: an errno if exec failed, end of file once it succeeded */
 };
 
-/* Returns before exec. 0, or -1 IO. The child is the caller's to kill and to reap. */
+/*
+ * Returns once the program is executed or that has failed (CLONE_VFORK, clone(2); the memory is the
+ * child's own). 0, or -1 IO. The child is the caller's to kill and to reap.
+ */
 int spawn_start(const struct spawn_request *request, struct spawn_child *ret_child,
                 struct err *err);
 
-/* 0 when exec succeeded or has not been tried yet, else its errno. Never blocks. */
+/*
+ * Waits for the children that other threads are starting, some milliseconds at most. Until exec a
+ * child holds a copy of every descriptor of ours, so a file that was written and closed meanwhile
+ * still counts as being written and can't be executed (ETXTBSY, execve(2)). To be called after
+ * writing files that a box may execute.
+ */
+void spawn_settle(void);
+
+/* 0 when exec succeeded, else its errno. Never blocks. */
 int spawn_exec_errno(const struct spawn_child *child);
 
 /* SIGKILL to the child and its process group. Safe until it is reaped, and after. */

@@ -3,7 +3,7 @@
  * place: files into and out of the workspace of one call.
  * Owns: the call's directory, when it is a fresh one.
  * Threads: the run thread of the call.
- * May include: lib/base, lib/work.
+ * May include: lib/base, lib/box/spawn.h, lib/work.
  */
 #include "lib/sandbox/place.h"
 
@@ -17,6 +17,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
+#include "lib/box/spawn.h"
 #include "lib/sandbox/mounts.h"
 #include "lib/sandbox/point.h"
 #include "lib/sandbox/sandbox_internal.h"
@@ -173,6 +174,7 @@ int place_prepare(struct place *place, const struct run_request *request, struct
     if (request->track_files && scan_take(place->root, &census_options, &place->before, err) < 0) {
         return err_prefix(err, "census of the workspace");
     }
+    spawn_settle();
     return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "lib/base/fd.h"
+#include "lib/box/seccomp.h"
 #include "lib/journal/journal.h"
 #include "lib/sandbox/admission.h"
 #include "lib/sandbox/call.h"
@@ -152,6 +153,7 @@ static void init(struct sandbox *sandbox, const struct sandbox_config *config)
     sandbox->workspaces = -1;
     sandbox->render = config->render;
     (void)pthread_mutex_init(&sandbox->lock, NULL);
+    (void)pthread_mutex_init(&sandbox->naming, NULL);
     live_init(&sandbox->live);
     kernels_table_init(&sandbox->kernels);
     limits_maxima(&sandbox->maxima);
@@ -212,6 +214,7 @@ void sandbox_close(struct sandbox *sandbox)
     free(sandbox->own_resolved[1]);
     kernels_table_done(&sandbox->kernels);
     live_done(&sandbox->live);
+    (void)pthread_mutex_destroy(&sandbox->naming);
     (void)pthread_mutex_destroy(&sandbox->lock);
     free(sandbox);
 }
@@ -359,4 +362,9 @@ struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *re
 int sandbox_work(struct sandbox *sandbox, struct pool_job *job, struct err *err)
 {
     return pool_submit(sandbox->files, job, err);
+}
+
+int sandbox_syscalls(struct buf *out)
+{
+    return seccomp_describe(out);
 }

@@ -92,6 +92,9 @@ const char *sandbox_language_version(struct sandbox *sandbox, enum run_language 
 struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *request,
                                  struct err *err);
 
+/* Appends the table of system calls in boxes, as seccomp_describe (lib/box/seccomp.h). 0 or -1. */
+int sandbox_syscalls(struct buf *out);
+
 struct pool_job;
 
 /*

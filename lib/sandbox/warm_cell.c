@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/box/spawn.h"
 #include "lib/cell/kernel.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/sandbox_internal.h"
@@ -176,6 +177,7 @@ static int run(struct warm *warm, struct execution *execution, struct round *rou
     set_running(warm, true);
     execution_set_box(execution, kernel_box(warm->kernel));
     events_add(execution->tape, EVENT_STARTED, 0, NULL, 0);
+    spawn_settle(); /* files may have been put since the last cell */
     result = kernel_run(warm->kernel, &cell, &round->reply, err);
     execution_set_box(execution, NULL);
     set_running(warm, false);

@@ -104,6 +104,7 @@ class Sweep(EscapeCase):
                                    *map(str, arguments)], files={"sweep": program}, timeoutS=120,
                                   **options)
         self.assertIsNone(result["fault"], result)
+        self.assertEqual(result["exitCode"], 0, result)
         return dict(line.split(" ", 1) for line in result["stdout"].splitlines() if " " in line), \
             result["stdout"]
 

@@ -55,6 +55,8 @@ static void test_commands(void **state)
     assert_int_equal(command, CLI_VERSION);
     assert_int_equal(PARSE("--version"), 0);
     assert_int_equal(command, CLI_VERSION);
+    assert_int_equal(PARSE("version", "--syscalls"), 0);
+    assert_int_equal(command, CLI_SYSCALLS);
     assert_int_equal(PARSE("help"), 0);
     assert_int_equal(command, CLI_HELP);
     assert_int_equal(PARSE("-h"), 0);
@@ -97,6 +99,7 @@ static void test_refusals(void **state)
     check_refused(PARSE("serve", "--"), "unexpected argument --");
     check_refused(PARSE("serve", "-l", "x"), "unexpected argument -l");
     check_refused(PARSE("version", "x"), "unexpected argument x");
+    check_refused(PARSE("version", "--syscalls", "x"), "unexpected argument --syscalls");
     check_refused(PARSE("serve", "--workers", "many"), "workers must be a number");
     check_refused(PARSE("serve", "--config", "/nonexistent"), "/nonexistent");
 }
