@@ -23,6 +23,9 @@
 /* Looking may take this part of the time at most: 1 in ... */
 #define COST_PART 10
 #define PAUSE_COSTLY_NS (1000 * CLOCK_NS_PER_MS)
+/* What the file system needs of its own for files that fill the quota exactly, and may be told with
+ * them: a single file ends there by its writer's own limit (RLIMIT_FSIZE), which is no fault. */
+#define SLACK_BYTES (UINT64_C(1) << 20)
 #define BLOCK_BYTES 512 /* the unit of st_blocks, whatever the file system's (stat(3type)) */
 
 void diskwatch_init(struct diskwatch *watch)
@@ -97,7 +100,7 @@ static void step(struct diskwatch *watch)
 
 static int64_t pause_after_round(const struct diskwatch *watch)
 {
-    uint64_t left = (watch->cap - watch->sum) / FILL_BYTES_PER_NS;
+    uint64_t left = (watch->cap + SLACK_BYTES - watch->sum) / FILL_BYTES_PER_NS;
     int64_t pause = left < (uint64_t)PAUSE_MAX_NS ? (int64_t)left : PAUSE_MAX_NS;
     int64_t cost = watch->spent_ns * COST_PART;
 
@@ -122,7 +125,7 @@ bool diskwatch_look(struct diskwatch *watch)
     step(watch);
     ended = clock_mono_ns();
     watch->spent_ns += ended - began;
-    if (watch->sum > watch->cap) {
+    if (watch->sum > watch->cap + SLACK_BYTES) {
         watch->over_bytes = watch->sum;
         return true;
     }

@@ -4,8 +4,9 @@
  *
  * A round over a large tree is divided into slices, so that nothing else waits for it, and takes a
  * small part of the time at most. Between rounds the box may overshoot by what a disk takes in the
- * pause. A file of several names counts for each name its part. Not seen: files without a name that
- * are still open, and what lies in directories that the box closed to everybody.
+ * pause, and a little is forgiven. A file of several names counts for each name its part. Not seen:
+ * files without a name that are still open, and what lies in directories that the box closed to
+ * everybody.
  */
 #ifndef KERND_BOX_DISKWATCH_H
 #define KERND_BOX_DISKWATCH_H
