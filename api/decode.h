@@ -16,7 +16,7 @@
 
 #define DECODE_PATH_MAX 6144   /* bytes of a raw path: a workspace path of 4095 and a prefix */
 #define DECODE_SEGMENTS_MAX 16 /* recorded ones; a path may be deeper */
-#define DECODE_QUERY_MAX 8192 /* the cursor of a path of 4095 bytes fits */
+#define DECODE_QUERY_MAX 8192  /* the cursor of a path of 4095 bytes fits */
 #define DECODE_PARAMETERS_MAX 16
 
 struct decode_segment {
@@ -49,8 +49,9 @@ struct decode_query {
 
 /*
  * "a=1&b=x+y" (application/x-www-form-urlencoded: plus is a space). known: the names there are,
- * ended by NULL; "*name" stands for a parameter whose value need not be UTF-8. 0, or -1: UNKNOWN_FIELD or BAD_VALUE naming the parameter (unknown, twice, bad
- * escape, NUL, not UTF-8), URI_TOO_LONG.
+ * ended by NULL; "*name" stands for a parameter whose value need not be UTF-8. 0, or -1:
+ * UNKNOWN_FIELD or BAD_VALUE naming the parameter (unknown, twice, bad escape, NUL, not UTF-8),
+ * URI_TOO_LONG.
  */
 int decode_query(const char *raw, const char *const *known, struct decode_query *ret_query,
                  struct err *err);

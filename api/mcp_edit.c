@@ -25,7 +25,9 @@ static int put(const struct session_hold *hold, const struct mcp_arguments_text 
                const struct buf *bytes, const char *if_match, struct err *err)
 {
     CLEANUP_FD int fd = openat(session_hold_root(hold), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    struct session_files_put wanted = { .file = fd,
+    struct session_files_put wanted = { .path = path->data,
+                                        .path_size = path->size,
+                                        .file = fd,
                                         .file_size = bytes->size,
                                         .if_match = if_match };
     struct entry entry;
@@ -35,7 +37,7 @@ static int put(const struct session_hold *hold, const struct mcp_arguments_text 
         return err_set(err, errno == ENOSPC || errno == EDQUOT ? ERR_STORE_FULL : ERR_IO, errno,
                        "the file cannot be written: %s", err_errno_text(errno));
     }
-    return session_files_put(hold, path->data, path->size, &wanted, &created, &entry, err);
+    return session_files_put(hold, &wanted, &created, &entry, err);
 }
 
 static void answer(struct mcp_request *request, struct mcp_arguments *arguments, const char *done,

@@ -188,15 +188,16 @@ static int put(const struct api_call *call, const struct file *file, bool *ret_c
                struct entry *ret_entry, struct err *err)
 {
     CLEANUP_FREE char *etag = NULL;
-    struct session_files_put wanted = { .file = call->body_file,
+    struct session_files_put wanted = { .path = file->name,
+                                        .path_size = file->name_size,
+                                        .file = call->body_file,
                                         .file_size = call->body_file_size };
 
     if (check_conditions(call, file, &etag, &wanted.create_only, err) < 0) {
         return -1;
     }
     wanted.if_match = etag;
-    return session_files_put(file->hold, file->name, file->name_size, &wanted, ret_created,
-                             ret_entry, err);
+    return session_files_put(file->hold, &wanted, ret_created, ret_entry, err);
 }
 
 void resource_file_put(struct api_call *call)

@@ -131,7 +131,8 @@ static const char *find_unpinned(char *const *pins)
         }
         (void)snprintf(wanted, sizeof(wanted), INIT_WIRE_PIN, (uint64_t)status.st_dev,
                        (uint64_t)status.st_ino);
-        if (strlen(wanted) != (size_t)(path - *pins) || strncmp(wanted, *pins, strlen(wanted)) != 0) {
+        if (strlen(wanted) != (size_t)(path - *pins) ||
+            strncmp(wanted, *pins, strlen(wanted)) != 0) {
             return path;
         }
     }

@@ -196,8 +196,7 @@ int initlink_send_start(struct initlink *link, const struct initlink_program *pr
     };
     CLEANUP_BUF struct buf message = BUF_INIT(sizeof(header) + INIT_WIRE_START_MAX);
 
-    if (start.pin_count > INIT_WIRE_STRINGS_MAX ||
-        program->argv->count > INIT_WIRE_STRINGS_MAX ||
+    if (start.pin_count > INIT_WIRE_STRINGS_MAX || program->argv->count > INIT_WIRE_STRINGS_MAX ||
         program->environment->count > INIT_WIRE_STRINGS_MAX ||
         buf_append(&message, &header, sizeof(header)) < 0 ||
         buf_append(&message, &start, sizeof(start)) < 0 ||

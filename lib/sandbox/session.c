@@ -18,6 +18,7 @@
 #include "lib/sandbox/session_make.h"
 #include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/session_table.h"
+#include "lib/sandbox/session_view.h"
 #include "lib/sandbox/setup.h"
 #include "lib/store/rows_session.h"
 #include "lib/work/scan.h"
@@ -52,11 +53,6 @@ int session_state_parse(const char *text, enum session_state *ret_state)
     return -1;
 }
 
-void session_view_done(struct session_view *view)
-{
-    options_done(&view->options);
-}
-
 void session_page_done(struct session_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
@@ -65,34 +61,6 @@ void session_page_done(struct session_page *page)
     free(page->items);
     free(page->next_cursor);
     *page = (struct session_page){ 0 };
-}
-
-int session_view_from_row(struct sandbox *sandbox, const struct rows_session *row,
-                          struct session_view *ret_view, struct err *err)
-{
-    struct session_view view = { .owned = row->owned,
-                                 .created_ms = row->created_ms,
-                                 .updated_ms = row->updated_ms,
-                                 .used_ms = row->used_ms };
-
-    memcpy(view.id, row->id, sizeof(view.id));
-    if (options_decode(row->options, strlen(row->options), &view.options, err) < 0) {
-        return -1;
-    }
-    if (!row->owned) { /* told as it was resolved */
-        free(view.options.workspace);
-        view.options.workspace = alloc_text(row->workspace);
-    }
-    if (session_state_parse(row->state, &view.state) < 0) {
-        view.state = SESSION_READY;
-    }
-    (void)session_table_peek(&sandbox->sessions, row->id, &view);
-    view.kernels = kernels_table_count(&sandbox->kernels, row->id);
-    if (view.state != SESSION_EXPIRED) {
-        view.expires_ms = session_table_expiry(&view.options, view.created_ms, view.used_ms);
-    }
-    *ret_view = view;
-    return 0;
 }
 
 static bool may_see(const struct session_actor *actor, const struct rows_session *row)
@@ -111,27 +79,6 @@ static int get_row(struct sandbox *sandbox, const struct session_actor *actor, c
         return err_set(err, ERR_SESSION_NOT_FOUND, 0, "there is no session %s", id);
     }
     return 0;
-}
-
-/* Bytes and files; a workspace that can't be walked now is not measured. */
-static void measure_workspace(struct sandbox *sandbox, const struct session_actor *actor,
-                              struct session_view *view)
-{
-    struct session_entry *entry =
-        session_table_hold(&sandbox->sessions, actor, view->id, true, NULL);
-    struct scan *scan = NULL;
-
-    if (entry == NULL) {
-        return;
-    }
-    if (scan_take(entry->root, &(struct scan_options){ .skip = session_hidden }, &scan, NULL) ==
-        0) {
-        view->measured = !scan_incomplete(scan);
-        view->bytes = scan_bytes(scan);
-        view->files = scan_files(scan);
-        scan_free(scan);
-    }
-    session_table_release(entry, false);
 }
 
 /* Times of use are written late; who asks after a call shall see the call. */
@@ -162,7 +109,7 @@ int session_get(struct sandbox *sandbox, const struct session_actor *actor, cons
         return err_set(err, ERR_SESSION_EXPIRED, 0, "the session ran out of time and was removed");
     }
     if (result == 0 && measure) {
-        measure_workspace(sandbox, actor, ret_view);
+        session_view_measure(sandbox, actor, ret_view);
     }
     return result;
 }

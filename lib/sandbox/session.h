@@ -17,7 +17,6 @@
 #include "lib/sandbox/options.h"
 
 struct execution;
-struct rows_session;
 struct session_entry;
 struct sandbox;
 
@@ -75,10 +74,6 @@ struct session_created {
  */
 int session_create(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                    struct options *options, struct session_created *ret, struct err *err);
-
-/* For lib/sandbox: what is told of a row, with what the table knows. */
-int session_view_from_row(struct sandbox *sandbox, const struct rows_session *row,
-                          struct session_view *ret_view, struct err *err);
 
 /*
  * measure: also count the workspace's bytes and files (a walk). Never renews the idle timer. -1

@@ -84,9 +84,8 @@ static int room_left(const struct session_hold *hold, uint64_t *ret_bytes, struc
     return 0;
 }
 
-int session_files_put(const struct session_hold *hold, const char *path, size_t size,
-                      const struct session_files_put *put, bool *ret_created,
-                      struct entry *ret_entry, struct err *err)
+int session_files_put(const struct session_hold *hold, const struct session_files_put *put,
+                      bool *ret_created, struct entry *ret_entry, struct err *err)
 {
     CLEANUP_FREE char *parsed = NULL;
     struct put_options options = { .durable = true,
@@ -95,7 +94,8 @@ int session_files_put(const struct session_hold *hold, const char *path, size_t 
     struct put *writer = NULL;
     int result = -1;
 
-    if (path_parse(path, size, &parsed, err) < 0 || room_left(hold, &options.max_bytes, err) < 0 ||
+    if (path_parse(put->path, put->path_size, &parsed, err) < 0 ||
+        room_left(hold, &options.max_bytes, err) < 0 ||
         put_begin(session_hold_root(hold), parsed, &options, &writer, err) < 0) {
         return -1;
     }

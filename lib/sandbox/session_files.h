@@ -41,6 +41,8 @@ int session_files_stat(const struct session_hold *hold, const char *path, size_t
                        struct entry *ret_entry, struct err *err);
 
 struct session_files_put {
+    const char *path;
+    size_t path_size;
     int file; /* nameless, see put_adopt; borrowed */
     uint64_t file_size;
     bool create_only;
@@ -51,9 +53,8 @@ struct session_files_put {
  * Makes or replaces a file in one step, on disk when this returns. -1 WORKSPACE_FULL above the
  * session's diskMb, STORE_FULL, ETAG_MISMATCH ...
  */
-int session_files_put(const struct session_hold *hold, const char *path, size_t size,
-                      const struct session_files_put *put, bool *ret_created,
-                      struct entry *ret_entry, struct err *err);
+int session_files_put(const struct session_hold *hold, const struct session_files_put *put,
+                      bool *ret_created, struct entry *ret_entry, struct err *err);
 
 int session_files_delete(const struct session_hold *hold, const char *path, size_t size,
                          bool recursive, struct err *err);

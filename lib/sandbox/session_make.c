@@ -23,6 +23,7 @@
 #include "lib/sandbox/session_archive.h"
 #include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/session_table.h"
+#include "lib/sandbox/session_view.h"
 #include "lib/sandbox/vetting.h"
 #include "lib/store/rows_session.h"
 #include "lib/work/copy.h"

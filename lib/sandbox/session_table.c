@@ -7,20 +7,14 @@
  */
 #include "lib/sandbox/session_table.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "lib/base/text.h"
+#include "lib/sandbox/session_entry.h"
 #include "lib/store/rows_session.h"
-#include "lib/work/hostdir.h"
-#include "lib/work/workspace.h"
 
 #define MS_PER_S 1000.0
 /* Ten thousand years: a timer beyond it is no timer. */
@@ -37,18 +31,6 @@ void session_table_init(struct session_table *table, struct store *store, int wo
     table->workspaces_path = workspaces_path;
 }
 
-static void entry_free(struct session_entry *entry)
-{
-    if (entry == NULL) {
-        return;
-    }
-    options_done(&entry->options);
-    fd_close(entry->root);
-    free(entry->workspace);
-    free(entry->path);
-    free(entry);
-}
-
 void session_table_done(struct session_table *table)
 {
     for (size_t i = 0; i < SESSION_TABLE_BUCKETS; i++) {
@@ -56,7 +38,7 @@ void session_table_done(struct session_table *table)
             struct session_entry *entry = table->buckets[i];
 
             table->buckets[i] = entry->next;
-            entry_free(entry);
+            session_entry_free(entry);
         }
     }
     (void)pthread_cond_destroy(&table->released);
@@ -119,67 +101,6 @@ int64_t session_table_expiry(const struct options *options, int64_t created_ms, 
     return end;
 }
 
-static int open_workspace(struct session_table *table, struct session_entry *entry, struct err *err)
-{
-    if (entry->owned) {
-        entry->path = alloc_printf("%s/%s", table->workspaces_path, entry->workspace);
-        return workspace_open(table->workspaces, entry->workspace, &entry->root, err);
-    }
-    entry->path = alloc_text(entry->workspace);
-    entry->root = hostdir_open(entry->path);
-    if (entry->root < 0) {
-        return err_set(err, ERR_CONFLICT, errno,
-                       "the session's workspace directory is not there any more");
-    }
-    return 0;
-}
-
-static struct session_entry *entry_from_row(struct rows_session *row, struct err *err)
-{
-    struct session_entry *entry = alloc_zero(1, sizeof(*entry));
-
-    entry->root = -1;
-    if (options_decode(row->options, strlen(row->options), &entry->options, err) < 0 ||
-        session_state_parse(row->state, &entry->state) < 0) {
-        free(entry);
-        (void)err_set(err, ERR_INTERNAL, 0, "a stored session can't be read");
-        return NULL;
-    }
-    memcpy(entry->id, row->id, sizeof(entry->id));
-    entry->caller = row->caller;
-    entry->owned = row->owned;
-    entry->workspace = alloc_text(row->workspace);
-    entry->created_ms = row->created_ms;
-    entry->updated_ms = row->updated_ms;
-    entry->used_ms = row->used_ms;
-    return entry;
-}
-
-static struct session_entry *load(struct session_table *table, const char *id, struct err *err)
-{
-    struct rows_session row = { .options = NULL };
-    struct session_entry *entry;
-
-    if (rows_session_get(table->store, id, &row, err) < 0) {
-        return NULL;
-    }
-    entry = entry_from_row(&row, err);
-    rows_session_done(&row);
-    if (entry == NULL) {
-        return NULL;
-    }
-    if (entry->state == SESSION_EXPIRED) {
-        (void)err_set(err, ERR_SESSION_EXPIRED, 0, "the session ran out of time and was removed");
-        entry_free(entry);
-        return NULL;
-    }
-    if (open_workspace(table, entry, err) < 0) {
-        entry_free(entry);
-        return NULL;
-    }
-    return entry;
-}
-
 static int check(const struct session_entry *entry, const struct session_actor *actor,
                  bool creating, struct err *err)
 {
@@ -221,7 +142,7 @@ static void drop_unused(struct session_table *table, const char *id)
 
     if (entry != NULL && entry->holds == 0 && !entry->closed) {
         take_out(table, entry);
-        entry_free(entry);
+        session_entry_free(entry);
     }
 }
 
@@ -242,7 +163,7 @@ struct session_entry *session_table_hold(struct session_table *table,
             break;
         }
         (void)pthread_mutex_unlock(&table->lock);
-        loaded = load(table, id, err);
+        loaded = session_entry_load(table, actor, id, err);
         if (loaded == NULL) {
             return NULL;
         }
@@ -250,7 +171,7 @@ struct session_entry *session_table_hold(struct session_table *table,
         if (generation == table->generation && find(table, id) == NULL) {
             insert(table, loaded);
         } else {
-            entry_free(loaded); /* somebody was faster, or it may be gone: look again */
+            session_entry_free(loaded); /* somebody was faster, or it may be gone: look again */
         }
     }
     (void)pthread_mutex_unlock(&table->lock);
@@ -279,7 +200,7 @@ void session_table_release(struct session_entry *entry, bool use)
     (void)pthread_cond_broadcast(&table->released);
     (void)pthread_mutex_unlock(&table->lock);
     if (last) {
-        entry_free(entry);
+        session_entry_free(entry);
     }
 }
 
@@ -404,7 +325,7 @@ static void settle(struct session_table *table, const char *id, bool deleted)
     }
     table->generation += deleted ? 1 : 0;
     (void)pthread_mutex_unlock(&table->lock);
-    entry_free(entry);
+    session_entry_free(entry);
 }
 
 void session_table_reopen(struct session_table *table, const char *id)

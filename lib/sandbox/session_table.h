@@ -39,8 +39,8 @@ struct session_entry {
     int64_t used_ms;
     size_t holds;
     size_t running; /* executions */
-    bool closed; /* being deleted */
-    bool frozen; /* see session_freeze.h */
+    bool closed;    /* being deleted */
+    bool frozen;    /* see session_freeze.h */
     struct session_entry *next;
 };
 
