@@ -35,6 +35,7 @@ struct sandbox {
     struct pool *background; /* the lane of detached executions */
     struct pool *files;      /* the lane of copies and archives */
     struct snapshots *snapshots;
+    pthread_mutex_t naming; /* ids that callers chose are taken under it; before the store's */
     sandbox_render *render;
     struct session_table sessions;
     struct hostdir_rules host_rules;
