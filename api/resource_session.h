@@ -7,13 +7,11 @@
 
 #include "api/api.h"
 
-void resource_session_create(struct api_call *call);
 void resource_session_list(struct api_call *call);
 void resource_session_get(struct api_call *call);
 void resource_session_patch(struct api_call *call);
 void resource_session_delete(struct api_call *call);
 void resource_session_keepalive(struct api_call *call);
 void resource_session_fork(struct api_call *call);
-void resource_session_setup(struct api_call *call);
 
 #endif

@@ -5,6 +5,8 @@
  * Threads: handlers on the quick lane; answers on the thread that ended a setup.
  * May include: lib/base, lib/sandbox.
  */
+#include "api/resource_session_make.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,6 @@
 #include "api/execution_out.h"
 #include "api/problem.h"
 #include "api/resource.h"
-#include "api/resource_session.h"
 #include "api/rights.h"
 #include "api/session_in.h"
 #include "api/session_out.h"
@@ -179,7 +180,7 @@ static void work_create(struct api_call *call)
     create(call, id, &options);
 }
 
-void resource_session_create(struct api_call *call)
+void resource_session_make(struct api_call *call)
 {
     CLEANUP_FREE char *id = NULL;
     struct options options;
@@ -214,7 +215,7 @@ static void setup_ended(struct api_call *call, struct execution *setup, enum wai
     resource_finish(call, &json);
 }
 
-void resource_session_setup(struct api_call *call)
+void resource_session_make_setup(struct api_call *call)
 {
     const struct session_actor actor = resource_actor(call);
     CLEANUP_FREE char *command = NULL;

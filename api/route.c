@@ -19,6 +19,7 @@
 #include "api/resource_meta.h"
 #include "api/resource_run.h"
 #include "api/resource_session.h"
+#include "api/resource_session_make.h"
 #include "api/resource_snapshot.h"
 #include "api/resource_spec.h"
 #include "lib/base/text.h"
@@ -46,14 +47,14 @@ static const struct api_route routes[] = {
     { "GET", "/v1/executions/{id}/stderr", resource_execution_output_stderr, API_BODY_NONE, false, ROUTE_REPEATS },
     { "POST", "/v1/executions/{id}/stdin", resource_execution_input_stdin, API_BODY_FILE, false, ROUTE_REPEATS },
     { "POST", "/v1/executions/{id}/signal", resource_execution_input_signal, API_BODY_JSON, false, ROUTE_REPEATS },
-    { "POST", "/v1/sessions", resource_session_create, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/sessions", resource_session_make, API_BODY_JSON, false, ROUTE_ONCE },
     { "GET", "/v1/sessions", resource_session_list, API_BODY_NONE, false, ROUTE_REPEATS },
     { "GET", "/v1/sessions/{id}", resource_session_get, API_BODY_NONE, false, ROUTE_REPEATS },
     { "PATCH", "/v1/sessions/{id}", resource_session_patch, API_BODY_JSON, false, ROUTE_REPEATS },
     { "DELETE", "/v1/sessions/{id}", resource_session_delete, API_BODY_NONE, false, ROUTE_REPEATS },
     { "POST", "/v1/sessions/{id}/keepalive", resource_session_keepalive, API_BODY_NONE, false, ROUTE_REPEATS },
     { "POST", "/v1/sessions/{id}/fork", resource_session_fork, API_BODY_JSON, false, ROUTE_ONCE },
-    { "POST", "/v1/sessions/{id}/setup", resource_session_setup, API_BODY_JSON, false, ROUTE_ONCE },
+    { "POST", "/v1/sessions/{id}/setup", resource_session_make_setup, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/sessions/{id}/run", resource_run_session_command, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/sessions/{id}/runCode", resource_run_session_code, API_BODY_JSON, false, ROUTE_ONCE },
     { "POST", "/v1/sessions/{id}/kernels", resource_kernel_open, API_BODY_JSON, false, ROUTE_ONCE },
