@@ -17,7 +17,9 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
+#include "lib/base/text.h"
 #include "lib/sandbox/events.h"
+#include "lib/sandbox/executions.h"
 
 #define SILENCE_MS 10000 /* then a ping */
 #define EVENT_MAX ((size_t)1 << 30)
@@ -27,7 +29,7 @@
 struct follow {
     struct api_stream stream;
     struct alarm *alarm;
-    struct event_reader *reader;
+    struct event_reader *reader; /* NULL: there is no log */
     struct event_out form;
     char id[RESOURCE_ID_SIZE];
     bool live;
@@ -139,6 +141,9 @@ static long fetch(struct follow *follow)
 {
     struct event event;
 
+    if (follow->reader == NULL) {
+        return append_lost(follow);
+    }
     (void)pthread_mutex_lock(&follow->lock);
     follow->woken = false;
     (void)pthread_mutex_unlock(&follow->lock);
@@ -301,16 +306,39 @@ static bool is_over(struct follow *follow, const struct follow_plan *plan)
     return follow->text.size == 0 && state == CLEAN_END;
 }
 
-int follow_reply(struct api_call *call, const struct follow_plan *plan, struct err *err)
+/* A server that was killed in the first moment of an execution left a record, and no log. */
+static bool is_lost(struct api_call *call, const char *id)
 {
-    struct session_actor actor = resource_actor(call);
-    struct follow *follow = follow_new(call, plan);
+    const struct session_actor actor = resource_actor(call);
+    struct execution_view view;
+    bool lost;
 
+    if (executions_get(call->api->sandbox, &actor, id, false, &view, NULL) < 0) {
+        return false;
+    }
+    lost = text_equal(view.fault, run_fault_text(RUN_FAULT_LOST));
+    executions_view_done(&view);
+    return lost;
+}
+
+static int open_log(struct follow *follow, struct api_call *call, struct err *err)
+{
+    const struct session_actor actor = resource_actor(call);
     const struct events_from from = {
-        .id = plan->id, .seq = follow->next_seq, .wake = event_came, .context = follow
+        .id = follow->id, .seq = follow->next_seq, .wake = event_came, .context = follow
     };
 
-    if (events_open(call->api->sandbox, &actor, &from, &follow->reader, err) < 0) {
+    return events_open(call->api->sandbox, &actor, &from, &follow->reader, err) == 0 ||
+                   is_lost(call, follow->id)
+               ? 0
+               : -1;
+}
+
+int follow_reply(struct api_call *call, const struct follow_plan *plan, struct err *err)
+{
+    struct follow *follow = follow_new(call, plan);
+
+    if (open_log(follow, call, err) < 0) {
         stream_free(&follow->stream);
         return -1;
     }

@@ -162,9 +162,14 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
 }
 
 /* Undoes what was begun for one that the queue would not take. */
-static void refuse(struct sandbox *sandbox, struct execution *execution)
+static void refuse(struct sandbox *sandbox, struct execution *execution, const struct err *failure)
 {
     execution_leave_session(execution);
+    if (execution->request->id != NULL) {
+        records_remove(sandbox, execution);
+        /* Somebody may follow it by its id already. */
+        execution_finish(execution, failure);
+    }
     if (execution->tape != NULL) {
         tape_finish(execution->tape);
         journal_remove(sandbox->journal, execution->id);
@@ -173,71 +178,97 @@ static void refuse(struct sandbox *sandbox, struct execution *execution)
     execution_unref(execution);
 }
 
-/* The execution of that id that is under way or ended: the same request follows it. */
-static struct execution *find_same(struct sandbox *sandbox, struct run_request *request,
+/* The same request under the same id, under way already: the caller follows that one. */
+static struct execution *find_same(struct sandbox *sandbox, const struct run_request *request,
                                    struct err *err)
 {
     struct execution *execution = live_find(&sandbox->live, request->id);
-    bool same = execution != NULL &&
-                (request->all || execution->request->caller == request->caller) &&
-                request->fingerprint[0] != '\0' &&
-                text_equal(execution->request->fingerprint, request->fingerprint);
 
-    if (execution != NULL && !same) {
-        execution_unref(execution);
-        execution = NULL;
+    if (execution != NULL && (request->all || execution->request->caller == request->caller) &&
+        request->fingerprint[0] != '\0' &&
+        text_equal(execution->request->fingerprint, request->fingerprint)) {
+        return execution;
     }
-    if (!same) {
-        (void)err_set(err, ERR_EXECUTION_EXISTS, 0, "there is an execution %s already",
-                      request->id);
-        (void)err_remedy(err, "choose another id, or read the old one at /v1/executions/%s",
-                         request->id);
-    }
-    run_request_free(request);
-    return execution;
+    execution_unref(execution);
+    (void)err_set(err, ERR_EXECUTION_EXISTS, 0, "there is an execution %s already", request->id);
+    (void)err_remedy(err, "choose another id, or read the old one at /v1/executions/%s",
+                     request->id);
+    return NULL;
 }
 
-static bool is_taken(struct sandbox *sandbox, const struct run_request *request)
+static bool is_taken(struct sandbox *sandbox, const char *id)
 {
     const struct session_actor everybody = { .all = true };
 
-    return request->id != NULL && executions_check(sandbox, &everybody, request->id, NULL) == 0;
+    return executions_check(sandbox, &everybody, id, NULL) == 0;
 }
 
-static struct execution *submit(struct sandbox *sandbox, struct warm *warm,
-                                struct run_request *request, struct err *err)
+/* Into the list of those under way; one lock makes an id that callers chose that of one alone. */
+static int enlist(struct sandbox *sandbox, struct execution *execution, struct err *err)
 {
-    struct execution *execution;
+    int result = 0;
 
-    if (is_taken(sandbox, request)) {
-        return find_same(sandbox, request, err);
+    if (execution->request->id == NULL) {
+        live_add(&sandbox->live, execution);
+        return 0;
     }
-    execution = execution_new(sandbox, request, err);
-    if (execution == NULL) {
-        return NULL;
+    (void)pthread_mutex_lock(&sandbox->naming);
+    if (is_taken(sandbox, execution->id)) {
+        result = err_set(err, ERR_EXECUTION_EXISTS, 0, "the id is taken");
+    } else if (records_insert(sandbox, execution, err) < 0) {
+        result = -1;
+    } else {
+        live_add(&sandbox->live, execution);
     }
+    (void)pthread_mutex_unlock(&sandbox->naming);
+    return result;
+}
+
+static void prepare(struct execution *execution, struct warm *warm)
+{
     execution->job.run = job_run;
     execution->job.drop = job_drop;
-    execution->job.caller = request->caller;
+    execution->job.caller = execution->request->caller;
     if (warm != NULL) {
         execution->warm = warm_ref(warm);
         (void)snprintf(execution->kernel_id, sizeof(execution->kernel_id), "%s", warm->id);
         (void)snprintf(execution->session_id, sizeof(execution->session_id), "%s",
                        warm->session_id);
     }
-    live_add(&sandbox->live, execution);
-    execution_enter_session(execution);
-    if (open_log(sandbox, execution, err) < 0) {
-        refuse(sandbox, execution);
+}
+
+static struct execution *submit(struct sandbox *sandbox, struct warm *warm,
+                                struct run_request *request, struct err *err)
+{
+    struct execution *execution = execution_new(sandbox, request, err);
+    struct execution *same = NULL;
+    struct err failure = ERR_INIT;
+
+    if (execution == NULL) {
         return NULL;
     }
-    if (enqueue(sandbox, execution, err) < 0) {
-        refuse(sandbox, execution);
-        return NULL;
+    prepare(execution, warm);
+    if (enlist(sandbox, execution, &failure) < 0) {
+        if (failure.code == ERR_EXECUTION_EXISTS) {
+            same = find_same(sandbox, request, &failure);
+        }
+        execution_unref(execution);
+    } else {
+        execution_enter_session(execution);
+        if (open_log(sandbox, execution, &failure) == 0 &&
+            enqueue(sandbox, execution, &failure) == 0) {
+            if (request->id == NULL) {
+                records_put(sandbox, execution, EXECUTION_QUEUED);
+            }
+            (void)atomic_fetch_add(&sandbox->executions_total, 1);
+            return execution;
+        }
+        refuse(sandbox, execution, &failure);
     }
-    records_put(sandbox, execution, EXECUTION_QUEUED);
-    (void)atomic_fetch_add(&sandbox->executions_total, 1);
-    return execution;
+    if (same == NULL && err != NULL) {
+        *err = failure;
+    }
+    return same;
 }
 
 struct execution *admission_submit(struct sandbox *sandbox, struct run_request *request,

@@ -149,44 +149,49 @@ void execution_set_running(struct execution *execution)
     (void)pthread_mutex_unlock(&execution->lock);
 }
 
-/* The last event, with the texts that are kept. */
-static void write_end(struct execution *execution)
+/* The last event, with the texts that are kept. Under the lock. */
+static void write_end(struct execution *execution, const struct buf *event_text,
+                      const struct buf *document)
 {
-    CLEANUP_BUF struct buf event_text = BUF_INIT(END_TEXT_MAX);
-    CLEANUP_BUF struct buf document = BUF_INIT(END_TEXT_MAX);
-
     if (execution->tape == NULL) {
         return;
     }
     events_sink_flush(&execution->sink);
-    if (execution->sandbox->render != NULL) {
-        execution->sandbox->render(execution, &event_text, &document);
-    }
     events_add_end(execution->tape, execution->failure.code == ERR_NONE ? EVENT_EXIT : EVENT_ERROR,
-                   &event_text, &document);
+                   event_text, document);
     tape_finish(execution->tape);
 }
 
-void execution_finish(struct execution *execution, const struct err *failure)
+static void tell_waiters(struct execution_waiter *waiters)
 {
-    struct execution_waiter *waiters;
-
-    if (failure != NULL) {
-        execution->failure = *failure;
-    }
-    write_end(execution);
-
-    (void)pthread_mutex_lock(&execution->lock);
-    execution->state = EXECUTION_DONE;
-    waiters = execution->waiters;
-    execution->waiters = NULL;
-    (void)pthread_mutex_unlock(&execution->lock);
     while (waiters != NULL) {
         struct execution_waiter *next = waiters->next; /* done may free the waiter */
 
         waiters->done(waiters);
         waiters = next;
     }
+}
+
+void execution_finish(struct execution *execution, const struct err *failure)
+{
+    CLEANUP_BUF struct buf event_text = BUF_INIT(END_TEXT_MAX);
+    CLEANUP_BUF struct buf document = BUF_INIT(END_TEXT_MAX);
+    struct execution_waiter *waiters;
+
+    if (failure != NULL) {
+        execution->failure = *failure;
+    }
+    if (execution->tape != NULL && execution->sandbox->render != NULL) {
+        execution->sandbox->render(execution, &event_text, &document);
+    }
+    /* In one: who has read the last event finds it done, who finds it done can read all. */
+    (void)pthread_mutex_lock(&execution->lock);
+    write_end(execution, &event_text, &document);
+    execution->state = EXECUTION_DONE;
+    waiters = execution->waiters;
+    execution->waiters = NULL;
+    (void)pthread_mutex_unlock(&execution->lock);
+    tell_waiters(waiters);
 }
 
 void execution_wait(struct execution *execution, struct execution_waiter *waiter)

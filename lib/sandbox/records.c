@@ -76,6 +76,32 @@ void records_describe(struct execution *execution, struct rows_execution *ret_ro
     }
 }
 
+/* To know the same request again when it comes with the same id. */
+static void add_fingerprint(const struct execution *execution, char *fingerprint,
+                            struct rows_execution *row)
+{
+    if (execution->request->id != NULL) {
+        memcpy(fingerprint, execution->request->fingerprint,
+               sizeof(execution->request->fingerprint));
+        row->summary = fingerprint;
+    }
+}
+
+int records_insert(struct sandbox *sandbox, struct execution *execution, struct err *err)
+{
+    char fingerprint[sizeof(execution->request->fingerprint)];
+    struct rows_execution row;
+
+    describe(execution, EXECUTION_QUEUED, &row);
+    add_fingerprint(execution, fingerprint, &row);
+    return rows_execution_insert(sandbox->store, &row, err);
+}
+
+void records_remove(struct sandbox *sandbox, const struct execution *execution)
+{
+    (void)rows_execution_remove(sandbox->store, execution->id, NULL);
+}
+
 void records_put(struct sandbox *sandbox, struct execution *execution, enum execution_state state)
 {
     char fingerprint[sizeof(execution->request->fingerprint)];
@@ -84,11 +110,7 @@ void records_put(struct sandbox *sandbox, struct execution *execution, enum exec
     (void)pthread_mutex_lock(&execution->lock);
     if (state == EXECUTION_DONE || execution->state != EXECUTION_DONE) {
         describe(execution, state, &row);
-        /* To know the same request again when it comes with the same id. */
-        if (execution->request->id != NULL) {
-            memcpy(fingerprint, execution->request->fingerprint, sizeof(fingerprint));
-            row.summary = fingerprint;
-        }
+        add_fingerprint(execution, fingerprint, &row);
         if (state == EXECUTION_DONE) {
             fill_outcome(execution, &row);
         }

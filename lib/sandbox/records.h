@@ -19,6 +19,15 @@ const char *records_state_text(enum execution_state state);
  */
 void records_put(struct sandbox *sandbox, struct execution *execution, enum execution_state state);
 
+/*
+ * The row of one whose id its caller chose is on disk before it starts: whatever happens to the
+ * server, that id is never run a second time. 0, or -1 EXECUTION_EXISTS, IO.
+ */
+int records_insert(struct sandbox *sandbox, struct execution *execution, struct err *err);
+
+/* It was not taken after all. */
+void records_remove(struct sandbox *sandbox, const struct execution *execution);
+
 /* What the row will tell, or should by now. Owns nothing. */
 void records_describe(struct execution *execution, struct rows_execution *ret_row);
 

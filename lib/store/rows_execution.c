@@ -118,6 +118,20 @@ static void put_drop(struct writer_job *job)
     free(put);
 }
 
+int rows_execution_remove(struct store *store, const char *id, struct err *err)
+{
+    struct statement s;
+    int result;
+
+    store_enter(store);
+    statement_begin(&s, store, "DELETE FROM executions WHERE id = ?1");
+    statement_text(&s, 1, id);
+    (void)statement_row(&s);
+    result = statement_end(&s, err);
+    store_leave(store);
+    return result;
+}
+
 void rows_execution_put_soon(struct store *store, const struct rows_execution *row)
 {
     struct put *put = alloc_zero(1, sizeof(*put));

@@ -36,6 +36,9 @@ void rows_execution_done(struct rows_execution *row);
 /* A new row. 0, or -1 EXECUTION_EXISTS. */
 int rows_execution_insert(struct store *store, const struct rows_execution *row, struct err *err);
 
+/* Deletes a row. 0 also when there is none. */
+int rows_execution_remove(struct store *store, const char *id, struct err *err);
+
 /*
  * Makes or replaces a row some milliseconds later (all but id, session, kernel, kind, caller and
  * created_ms of one that is there). Copies. Costs its caller a few microseconds.
