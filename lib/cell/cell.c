@@ -14,6 +14,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/cell/bundle.h"
+#include "lib/cell/booted.h"
 #include "lib/cell/program.h"
 #include "lib/cell/wire.h"
 
@@ -186,13 +187,6 @@ int cell_run_once(struct box *box, const struct cell_code *code, struct box_io *
 }
 
 /* ---- booted ahead ---- */
-
-struct cell_booted {
-    struct box *box;
-    int driver; /* the box's */
-    struct wire wire;
-    char interpreter[WIRE_INTERPRETER_SIZE];
-};
 
 /* The driver's first word: 1 said, 0 not yet, -1 nonsense or its end. */
 static int on_ready(void *peer)

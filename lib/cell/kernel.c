@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: cells in a warm interpreter: send one, take what comes, interrupt, tell life from death.
- * Owns: the box of the kernel, and its conversation with the driver.
+ * Owns: the conversation with the driver. kernel_open.c and kernel_adopt.c have its beginning.
  * Threads: one at a time; kernel_interrupt from any, under the lock.
  * May include: box, base.
  */
-#include "lib/cell/kernel.h"
-
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
-#include "lib/cell/program.h"
-#include "lib/cell/wire.h"
+#include "lib/cell/kernel_internal.h"
 
 #define CODE_MAX ((size_t)64 * 1024 * 1024)
 #define FRAME_MAX (2 * CODE_MAX + 4096) /* code and standard input */
@@ -28,18 +22,6 @@
 #define INTERRUPT_SEND_MS 100
 #define DEATH_MS 200
 
-struct kernel {
-    struct box *box;
-    int driver; /* the box's */
-    int always_readable;
-    struct wire wire;
-    char interpreter[WIRE_INTERPRETER_SIZE];
-    bool alive;
-    uint32_t number; /* of the last cell begun */
-    pthread_mutex_t lock;
-    bool running; /* a cell; under the lock */
-};
-
 /* One cell while it runs. */
 struct turn {
     struct kernel *kernel;
@@ -47,89 +29,13 @@ struct turn {
     struct kernel_reply *reply;
 };
 
-static int on_ready(void *peer)
+void kernel_release(struct kernel *kernel)
 {
-    struct kernel *kernel = peer;
-    struct wire_frame frame;
-    enum wire_read read = wire_read(&kernel->wire, kernel->driver);
-    int got = wire_next(&kernel->wire, &frame, NULL);
-
-    if (got == 1) {
-        return wire_parse_ready(&frame, kernel->interpreter, NULL) < 0 ? -1 : 1;
-    }
-    return got < 0 || read == WIRE_READ_END ? -1 : 0;
-}
-
-static int begin(struct box *box, const struct kernel_config *config, struct err *err)
-{
-    CLEANUP_STRV struct strv argv = { 0 };
-    CLEANUP_STRV struct strv env = { 0 };
-    struct box_program program = { .argv = &argv, .env = &env, .cwd = config->cwd };
-
-    program_kernel(config->language, config->env, &argv, &env);
-    return box_begin(box, &program, err);
-}
-
-static int await_ready(struct kernel *kernel, const struct kernel_config *config, struct err *err)
-{
-    struct box_io io = {
-        .deadline = config->deadline,
-        .cancel = config->cancel,
-        .peer_fd = kernel->driver,
-        .peer_ready = on_ready,
-        .peer = kernel,
-    };
-
-    switch (box_pump(kernel->box, &io)) {
-    case BOX_STOP_PEER_DONE:
-        return 0;
-    case BOX_STOP_DEADLINE:
-        return err_set(err, ERR_DEADLINE, 0, "the interpreter was not ready in time");
-    case BOX_STOP_CANCELLED:
-        return err_set(err, ERR_CANCELLED, 0, "cancelled while the interpreter started");
-    case BOX_STOP_EXITED:
-    case BOX_STOP_PEER_LOST:
-    case BOX_STOP_OOM:
-    case BOX_STOP_DISK:
-    case BOX_STOP_LOST:
-        break;
-    }
-    return err_set(err, ERR_BOX_START_FAILED, 0, "the interpreter ended before it was ready");
-}
-
-static void release(struct kernel *kernel)
-{
+    strv_done(&kernel->change);
     wire_done(&kernel->wire);
     fd_close(kernel->always_readable);
     (void)pthread_mutex_destroy(&kernel->lock);
     free(kernel);
-}
-
-int kernel_open(struct box *box, const struct kernel_config *config, struct kernel **ret_kernel,
-                struct err *err)
-{
-    struct kernel *kernel = alloc_zero(1, sizeof(*kernel));
-
-    kernel->box = box;
-    kernel->wire = WIRE_INIT;
-    (void)pthread_mutex_init(&kernel->lock, NULL);
-    kernel->always_readable = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (kernel->always_readable < 0) {
-        release(kernel);
-        return err_set(err, ERR_IO, errno, "no descriptor for a kernel: %s", err_errno_text(errno));
-    }
-    if (begin(box, config, err) < 0) {
-        release(kernel);
-        return -1;
-    }
-    kernel->driver = box_driver(box, config->deadline, config->cancel, err);
-    if (kernel->driver < 0 || await_ready(kernel, config, err) < 0) {
-        release(kernel);
-        return -1;
-    }
-    kernel->alive = true;
-    *ret_kernel = kernel;
-    return 0;
 }
 
 void kernel_reply_done(struct kernel_reply *reply)
@@ -185,6 +91,7 @@ static int send_cell(struct kernel *kernel, const struct kernel_cell *cell)
         .code_size = cell->code_size,
         .stdin_data = cell->stdin_data,
         .stdin_size = cell->stdin_size,
+        .environment = kernel->number == 1 ? strv_argv(&kernel->change) : NULL,
     };
 
     (void)snprintf(name, sizeof(name), "cell %u", kernel->number);
@@ -371,7 +278,7 @@ void kernel_close(struct kernel *kernel, struct box_outcome *ret_outcome)
 void kernel_kill(struct kernel *kernel, struct box_outcome *ret_outcome)
 {
     box_end(kernel->box, NULL, ret_outcome);
-    release(kernel);
+    kernel_release(kernel);
 }
 
 const char *kernel_interpreter(const struct kernel *kernel)

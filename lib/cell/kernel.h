@@ -49,6 +49,14 @@ struct kernel_config {
 int kernel_open(struct box *box, const struct kernel_config *config, struct kernel **ret_kernel,
                 struct err *err);
 
+/*
+ * As kernel_open for a box that was booted ahead with the driver of python (cell_boot): takes over
+ * both. change: variables to set beyond what it was booted with, may be NULL. 0, or -1 IO: both are
+ * still the caller's.
+ */
+int kernel_adopt(struct cell_booted *booted, const struct strv *change, struct kernel **ret_kernel,
+                 struct err *err);
+
 /* One cell, borrowed during the call. io as for box_pump but for its peer fields and stdin; its
  * deadline counts for this cell alone. */
 struct kernel_cell {

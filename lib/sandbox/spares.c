@@ -198,15 +198,15 @@ static void refill(struct spares *spares, struct shelf *shelf)
 
 /* ---- taking ---- */
 
-/* Locked. The shelf of this call, made if there is room for one more. */
-static struct shelf *find_shelf(struct spares *spares, const struct boxing *boxing)
+/* Locked. The shelf of this call; with `make`, made if there is room for one more. */
+static struct shelf *find_shelf(struct spares *spares, const struct boxing *boxing, bool make)
 {
     struct shelf *shelf = spares->shelves;
 
     while (shelf != NULL && !shelf_fits(shelf, boxing)) {
         shelf = shelf->next;
     }
-    if (shelf == NULL && spares->shelf_count < SHELVES_MAX && !spares->closed) {
+    if (shelf == NULL && make && spares->shelf_count < SHELVES_MAX && !spares->closed) {
         shelf = shelf_new(spares, boxing);
         shelf->next = spares->shelves;
         spares->shelves = shelf;
@@ -236,7 +236,7 @@ static struct spare *pop(struct spares *spares, struct shelf *shelf, const struc
     return spare;
 }
 
-struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
+static struct spare *take(struct spares *spares, const struct boxing *boxing, bool make)
 {
     CLEANUP_STRV struct strv env = { 0 };
     struct spare *spare;
@@ -250,7 +250,7 @@ struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
         struct shelf *shelf;
 
         (void)pthread_mutex_lock(&spares->lock);
-        shelf = find_shelf(spares, boxing);
+        shelf = find_shelf(spares, boxing, make);
         spare = shelf == NULL ? NULL : pop(spares, shelf, &env);
         if (shelf != NULL) {
             shelf->used_ns = clock_mono_ns();
@@ -266,6 +266,16 @@ struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
     spares->misses += spare == NULL ? 1 : 0;
     (void)pthread_mutex_unlock(&spares->lock);
     return spare;
+}
+
+struct spare *spares_take(struct spares *spares, const struct boxing *boxing)
+{
+    return take(spares, boxing, true);
+}
+
+struct spare *spares_take_other(struct spares *spares, const struct boxing *boxing)
+{
+    return take(spares, boxing, false);
 }
 
 void spares_refill(struct spares *spares)

@@ -33,6 +33,9 @@ void spares_free(struct spares *spares);
  */
 struct spare *spares_take(struct spares *spares, const struct boxing *boxing);
 
+/* The same for what is none of these calls and can use their spares: it makes no shelf. */
+struct spare *spares_take_other(struct spares *spares, const struct boxing *boxing);
+
 /* Sends what is missing on the shelves to the lane. Cheap. */
 void spares_refill(struct spares *spares);
 

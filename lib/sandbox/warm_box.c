@@ -19,6 +19,9 @@
 #include "lib/sandbox/boxing.h"
 #include "lib/sandbox/mounts.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/spare.h"
+#include "lib/sandbox/spares.h"
+#include "lib/sandbox/vetting.h"
 #include "lib/sandbox/warm.h"
 #include "lib/sandbox/warm_life.h"
 #include "lib/store/rows_kernel.h"
@@ -75,9 +78,46 @@ static int open_kernel(struct warm *warm, struct box *box, const struct strv *en
     return -1;
 }
 
-int warm_box_open(struct warm *warm, struct err *err)
+/* An interpreter that was booted ahead for the session's calls serves as well. */
+static bool take_spare(struct warm *warm, const struct boxing *like)
+{
+    struct boxing boxing = *like;
+    struct run_request call = *like->request; /* shares all it has */
+    struct spare *spare;
+    struct kernel *kernel = NULL;
+
+    if (warm->language != RUN_PYTHON) {
+        return false;
+    }
+    call.kind = RUN_CODE;
+    call.session = warm->session;
+    boxing.request = &call;
+    spare = spares_take_other(warm->sandbox->spares, &boxing);
+    if (spare != NULL && spare->booted != NULL && vetting_box(spare->box, &call, NULL) == 0 &&
+        kernel_adopt(spare->booted, &spare->change, &kernel, NULL) == 0) {
+        spare->box = NULL;
+        spare->booted = NULL;
+        set_kernel(warm, kernel);
+        spares_refill(warm->sandbox->spares);
+    }
+    spare_free(spare);
+    return kernel != NULL;
+}
+
+static int start(struct warm *warm, const struct boxing *boxing, struct err *err)
 {
     CLEANUP_STRV struct strv env = { 0 };
+    struct box *box;
+
+    if (boxing_start(boxing, &box, err) < 0) {
+        return -1;
+    }
+    boxing_env(boxing, &env);
+    return open_kernel(warm, box, &env, err);
+}
+
+int warm_box_open(struct warm *warm, struct err *err)
+{
     struct run_request *like = request_of(warm);
     const struct boxing boxing = { .sandbox = warm->sandbox,
                                    .request = like,
@@ -85,17 +125,8 @@ int warm_box_open(struct warm *warm, struct err *err)
                                    .root = session_hold_root(warm->session),
                                    .cancel = &warm->opening,
                                    .driver = true };
-    struct box *box;
-    /* As for every call of the session: a link may lead elsewhere by now. */
-    int result = mounts_resolve(&warm->sandbox->host_rules, like->mounts, like->mount_count, err);
+    int result = take_spare(warm, &boxing) ? 0 : start(warm, &boxing, err);
 
-    if (result == 0) {
-        result = boxing_start(&boxing, &box, err);
-    }
-    if (result == 0) {
-        boxing_env(&boxing, &env);
-        result = open_kernel(warm, box, &env, err);
-    }
     run_request_free(like);
     return result;
 }

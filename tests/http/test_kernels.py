@@ -155,6 +155,27 @@ class Life(kernelkit.Case):
         self.assert_problem(self.daemon.get(kernel.path), 404, "session_not_found")
 
 
+class Spares(kernelkit.Case):
+    daemon_arguments = ("--spares", "4")
+
+    def test_a_box_that_was_started_ahead_for_calls(self):
+        session = self.new_session(env={"WORD": "hello"}, pids=40)
+        for number in range(4):
+            run = self.daemon.result(f"/v1/sessions/{session}/runCode",
+                                     {"code": "print(1)", "language": "python"})
+            self.assert_success(run, "1\n")
+            time.sleep(0.3)
+            kernel = self.kernel(session, id=f"k{number}")
+            self.assertEqual(kernel.value("import os; os.environ['WORD'], os.getcwd()"),
+                             "('hello', '/workspace')")
+            kernel.cell("x = 1")
+            self.assertEqual(kernel.value("x"), "1")
+            self.assertEqual(kernel.opened["cells"], 0)
+            self.assertEqual(kernel.interrupt()["interrupted"], False)
+            self.assert_alive(kernel)
+            kernel.delete()
+
+
 class Queue(kernelkit.Case):
     def test_cells_wait_for_their_turn(self):
         kernel = self.kernel()
