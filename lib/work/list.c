@@ -16,6 +16,7 @@
 #include "lib/base/text.h"
 #include "lib/work/glob.h"
 #include "lib/work/path.h"
+#include "lib/work/put.h"
 #include "lib/work/walk.h"
 
 #define LOOKED_AT_MAX 100000
@@ -80,7 +81,7 @@ static void collect(struct walk *walk, const struct list_options *options, struc
         }
         free(last);
         last = alloc_text(found.path);
-        if (wanted(options, found.path) && fill(&found, &row)) {
+        if (!put_is_temporary(found.name) && wanted(options, found.path) && fill(&found, &row)) {
             add_row(list, &capacity, &row);
         }
     }

@@ -20,9 +20,11 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "lib/work/charset.h"
 #include "lib/work/fail.h"
 #include "lib/work/link.h"
 #include "lib/work/path.h"
+#include "lib/work/put.h"
 #include "lib/work/walk.h"
 
 #define PIECE ((size_t)256 * 1024)
@@ -283,7 +285,7 @@ static int add(struct packing *packing, const struct walk_entry *found, struct e
     }
     switch (found->type) {
     case DT_REG:
-        return add_file(packing, found, name, err);
+        return put_is_temporary(found->name) ? 0 : add_file(packing, found, name, err);
     case DT_DIR:
         return add_directory(packing, found, name, err);
     case DT_LNK:
@@ -352,7 +354,6 @@ int pack_write(int root, const struct pack_options *options, int out,
                                 .skip = options->skip };
     struct packing packing = { .options = options, .out = out };
     struct walk *walk = NULL;
-    locale_t utf8;
     locale_t old;
     int result;
 
@@ -360,8 +361,7 @@ int pack_write(int root, const struct pack_options *options, int out,
         return -1;
     }
     /* libarchive stores a name as UTF-8 only if the thread's locale says that it is. */
-    utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
-    old = uselocale(utf8);
+    old = uselocale(charset_utf8());
     packing.archive = archive_write_new();
     packing.entry = archive_entry_new();
     packing.hash = hash_new();
@@ -374,9 +374,6 @@ int pack_write(int root, const struct pack_options *options, int out,
     archive_entry_free(packing.entry);
     (void)archive_write_free(packing.archive);
     (void)uselocale(old);
-    if (utf8 != NULL) {
-        freelocale(utf8);
-    }
     walk_close(walk);
     if (result < 0) {
         pack_result_done(&packing.result);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/base/alloc.h"
@@ -22,6 +23,9 @@
 #include "lib/work/fail.h"
 #include "lib/work/files.h"
 #include "lib/work/path.h"
+
+#define TEMPORARY ".kernd-put"
+#define TEMPORARY_SIZE (strlen(TEMPORARY "_") + 20) /* see id_make */
 
 #define FILE_MODE 0644
 #define PERMISSION_BITS 0777U
@@ -94,12 +98,19 @@ static int choose_directory(struct put *put, struct err *err)
     return put->directory >= 0 ? 0 : fail_errno(err, errno, cannot_write);
 }
 
+bool put_is_temporary(const char *name)
+{
+    return text_starts_with(name, TEMPORARY "_") && strlen(name) == TEMPORARY_SIZE &&
+           strspn(name + strlen(TEMPORARY "_"), "0123456789abcdefghijklmnopqrstuvwxyz") ==
+               TEMPORARY_SIZE - strlen(TEMPORARY "_");
+}
+
 static int open_file(struct put *put, struct err *err)
 {
     put->fd = fd_open_beneath(put->directory, ".", O_TMPFILE | O_RDWR, S_IRUSR | S_IWUSR);
     /* Without support: EOPNOTSUPP, or EISDIR or ENOENT from old kernels (open(2), O_TMPFILE). */
     if (put->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
-        (void)id_make(".kernd-put", put->temporary);
+        (void)id_make(TEMPORARY, put->temporary);
         put->fd = fd_open_beneath(put->directory, put->temporary, O_CREAT | O_EXCL | O_RDWR,
                                   S_IRUSR | S_IWUSR);
         if (put->fd < 0) {
@@ -219,7 +230,7 @@ static int replace(struct put *put, int parent)
         put->temporary[0] = '\0';
         return 0;
     }
-    (void)id_make(".kernd-put", temporary);
+    (void)id_make(TEMPORARY, temporary);
     if (link_as(put, parent, temporary) < 0) {
         return -1;
     }

@@ -56,6 +56,12 @@ int put_commit(struct put *put, bool *ret_created, struct entry *ret_entry, stru
 
 void put_free(struct put *put);
 
+/*
+ * Is it a name that put_commit uses for a moment (or that a crash left in that moment)? Listings and
+ * archives leave it out.
+ */
+bool put_is_temporary(const char *name);
+
 /* All of it for bytes at hand, with zeroed options. */
 int put_whole(int root, const char *path, const void *data, size_t size, struct err *err);
 

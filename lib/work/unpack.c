@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lib/base/cleanup.h"
+#include "lib/work/charset.h"
 #include "lib/work/inflate.h"
 #include "lib/work/link.h"
 #include "lib/work/path.h"
@@ -361,13 +362,11 @@ int unpack_into(int directory, int in, const struct unpack_limits *limits,
 {
     struct unpacking unpacking = { .limits = limits };
     uint64_t most = limits->max_bytes + limits->max_entries * HEAD_BYTES + HEAD_BYTES * 16;
-    locale_t utf8;
     locale_t old;
     int result;
 
     /* libarchive gives a name that the archive says is UTF-8 only where the locale can hold it. */
-    utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
-    old = uselocale(utf8);
+    old = uselocale(charset_utf8());
     plant_init(&unpacking.plant, directory);
     unpacking.archive = archive_read_new();
     result = inflate_open(in, most, &unpacking.inflate, err);
@@ -378,9 +377,6 @@ int unpack_into(int directory, int in, const struct unpack_limits *limits,
     inflate_close(unpacking.inflate);
     plant_done(&unpacking.plant);
     (void)uselocale(old);
-    if (utf8 != NULL) {
-        freelocale(utf8);
-    }
     if (result == 0) {
         *ret_result = unpacking.result;
     }

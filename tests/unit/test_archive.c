@@ -112,6 +112,8 @@ static void plant_tree(void)
 
     scratch_file(tree, "a", "1");
     scratch_file(tree, "run.sh", "#!/bin/sh\n");
+    scratch_file(tree, ".kernd-put_0123456789abcdefghij", "half of a write");
+    scratch_file(tree, ".kernd-put_but not really", "a file");
     scratch_file(tree, "caf\xc3\xa9 \xe2\x98\x83.txt", "utf8");
     scratch_file(tree, "\xc3\n\".txt", "raw");
     scratch_file(tree, "ro/x", "in a read-only directory");
@@ -166,6 +168,7 @@ static void assert_same_tree(const char *name)
     assert_int_equal(readlinkat(there, "rel", link, sizeof(link) - 1), 4);
     assert_string_equal(link, "ro/x");
     assert_false(scratch_has(there, "abs"));
+    assert_true(scratch_has(there, ".kernd-put_but not really"));
     assert_false(scratch_has(there, "p"));
     assert_int_equal(fstatat(there, "sparse", &status, 0), 0);
     assert_int_equal(status.st_size, 1 << 30);
@@ -201,6 +204,7 @@ static void there_and_back(void **state)
     pack_result_done(&again);
     assert_unpacks("one.tar.gz", "back");
     assert_same_tree("back");
+    assert_false(scratch_has(scratch_fd, "back/.kernd-put_0123456789abcdefghij"));
     options.gzip = false;
     pack("plain.tar", options, &result);
     pack_result_done(&result);
