@@ -57,8 +57,8 @@ int put_commit(struct put *put, bool *ret_created, struct entry *ret_entry, stru
 void put_free(struct put *put);
 
 /*
- * Is it a name that put_commit uses for a moment (or that a crash left in that moment)? Listings and
- * archives leave it out.
+ * Is it a name that put_commit uses for a moment (or that a crash left in that moment)? Listings
+ * and archives leave it out.
  */
 bool put_is_temporary(const char *name);
 
