@@ -24,8 +24,8 @@ struct problem {
 const struct problem *problem_of(enum err_code code);
 
 /*
- * Writes what an err says by itself into an object that is open: every member of a problem but type,
- * instance and requestId.
+ * Writes what an err says by itself into an object that is open: every member of a problem but
+ * type, instance and requestId.
  */
 void problem_write_members(struct json_out *json, const struct err *err);
 

@@ -33,7 +33,7 @@ struct execution_view {
     int exit_code;
     char fault[24];       /* "": none */
     char fingerprint[65]; /* of the request, "": none */
-    struct buf document; /* the JSON of a done one; empty: not done, not asked for, or expired */
+    struct buf document;  /* the JSON of a done one; empty: not done, not asked for, or expired */
 };
 void executions_view_done(struct execution_view *view);
 
