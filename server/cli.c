@@ -16,6 +16,7 @@
 #include "lib/base/text.h"
 #include "lib/sandbox/sandbox.h"
 #include "server/daemon.h"
+#include "server/mcp_bridge.h"
 
 #define EXIT_USAGE 2
 /* The text of the table is a fraction of it. */
@@ -172,6 +173,9 @@ void cli_help(FILE *out)
         "kernd: a local HTTP/JSON server that runs code in fresh, kernel-isolated boxes\n"
         "\n"
         "  kernd serve [options]   serve until SIGTERM or SIGINT\n"
+        "  kernd mcp [options]     speak the Model Context Protocol on standard input and output,\n"
+        "                          through a server that is started if need be (with the options)\n"
+        "  kernd mcp install --client NAME   print what to configure in a client\n"
         "  kernd version           print the version\n"
         "  kernd version --syscalls   print what becomes of each system call in a box\n"
         "  kernd help              print this text\n"
@@ -222,6 +226,10 @@ int cli_main(int count, char *const *arguments)
     struct config config;
     int status;
 
+    /* A program of its own, with options of its own. */
+    if (count > 1 && text_equal(arguments[1], "mcp")) {
+        return mcp_bridge_main(count - 2, arguments + 2);
+    }
     config_init(&config);
     if (cli_parse(count - 1, arguments + 1, &config, &command, &err) < 0) {
         (void)fprintf(stderr, "kernd: %s\nkernd: %s\n", err.msg, err.remedy);

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: carry messages between standard input and output and the server, which is started if need
+ * be.
+ * Owns: the connections to the server.
+ * Threads: main, the only one.
+ * May include: server, api/mcp_stdio.h, lib/base.
+ */
+#include "server/mcp_bridge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/poll.h>
+#include <unistd.h>
+
+#include "api/mcp_stdio.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/id.h"
+#include "lib/base/text.h"
+#include "server/mcp_install.h"
+#include "server/mcp_launch.h"
+#include "server/mcp_post.h"
+
+#define POSTS_MAX 32 /* at once; more lines wait */
+#define LINE_MAX_SIZE ((size_t)16 << 20)
+#define LINES_MAX ((size_t)256 << 20)
+#define PIECE ((size_t)64 << 10)
+#define LAST_ANSWERS_S 10.0 /* for answers after the end of input */
+#define EXIT_USAGE 2
+
+struct bridge {
+    struct mcp_launch launch;
+    char client[ID_SIZE]; /* Mcp-Session-Id: this process is one client */
+    struct mcp_post posts[POSTS_MAX];
+    struct buf in; /* of standard input */
+    bool skipping; /* a line that is too long */
+    bool ended;    /* the end of input */
+    int64_t deadline;
+    struct buf lines; /* for standard output */
+};
+
+/* ---- lines ---- */
+
+static struct mcp_post *free_post(struct bridge *bridge)
+{
+    for (size_t i = 0; i < POSTS_MAX; i++) {
+        if (bridge->posts[i].fd < 0) {
+            return &bridge->posts[i];
+        }
+    }
+    return NULL;
+}
+
+static void refuse(struct bridge *bridge, const struct mcp_stdio_line *line, const char *message)
+{
+    mcp_stdio_error(&bridge->lines, line->id, line->unreadable, message);
+    (void)buf_append(&bridge->lines, "\n", 1);
+}
+
+static void take_line(struct bridge *bridge, struct mcp_post *post, const char *text, size_t size)
+{
+    struct buf body = BUF_INIT(LINE_MAX_SIZE);
+    struct mcp_stdio_line line;
+    struct err err = ERR_INIT;
+    int fd;
+
+    if (size == 0 || strspn(text, " \t\r") >= size) {
+        return;
+    }
+    (void)buf_append(&body, text, size);
+    mcp_stdio_read(body.data, body.size, &line);
+    if (line.unreadable) {
+        refuse(bridge, &line, "the line is not JSON");
+    } else if ((fd = mcp_launch_connect(&bridge->launch, &err)) >= 0) {
+        mcp_post_begin(post, fd, bridge->client, &line, &body);
+    } else {
+        (void)fprintf(stderr, "kernd mcp: %s\n", err.msg);
+        if (line.id != NULL) {
+            refuse(bridge, &line, err.msg);
+        }
+    }
+    mcp_stdio_line_done(&line);
+    buf_done(&body);
+}
+
+/* As many complete lines as can be worked on. */
+static void take_lines(struct bridge *bridge)
+{
+    struct mcp_post *post;
+    const char *newline;
+    size_t size;
+
+    while ((post = free_post(bridge)) != NULL && bridge->in.size > 0) {
+        newline = memchr(bridge->in.data, '\n', bridge->in.size);
+        if (newline == NULL && !bridge->ended) {
+            return;
+        }
+        size = newline == NULL ? bridge->in.size : (size_t)(newline - bridge->in.data);
+        if (!bridge->skipping) {
+            take_line(bridge, post, bridge->in.data, size);
+        }
+        bridge->skipping = false;
+        buf_consume(&bridge->in, newline == NULL ? size : size + 1);
+    }
+}
+
+static void read_input(struct bridge *bridge)
+{
+    const struct mcp_stdio_line unknown = { .unreadable = true };
+    char piece[PIECE];
+    const ssize_t size = read(STDIN_FILENO, piece, sizeof(piece));
+
+    if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) {
+        bridge->ended = true;
+        bridge->deadline = clock_deadline_after_s(LAST_ANSWERS_S);
+    } else if (size > 0 && buf_append(&bridge->in, piece, (size_t)size) < 0) {
+        /* Nothing but a line that is too long fills the buffer: its rest is dropped. */
+        refuse(bridge, &unknown, "the line is above 16 MiB");
+        buf_reset(&bridge->in);
+        (void)buf_append(&bridge->in, piece, (size_t)size);
+        bridge->skipping = true;
+    }
+}
+
+/* ---- the loop ---- */
+
+static int write_lines(struct bridge *bridge)
+{
+    const int result = fd_write_full(STDOUT_FILENO, bridge->lines.data, bridge->lines.size);
+
+    buf_reset(&bridge->lines);
+    return result;
+}
+
+/* What to wait for; standard input comes first. Returns how many. */
+static nfds_t gather(struct bridge *bridge, struct pollfd *polls, struct mcp_post **posts)
+{
+    const bool takes = !bridge->ended && free_post(bridge) != NULL;
+    nfds_t count = 1;
+
+    polls[0] = (struct pollfd){ .fd = takes ? STDIN_FILENO : -1, .events = POLLIN };
+    for (size_t i = 0; i < POSTS_MAX; i++) {
+        if (bridge->posts[i].fd >= 0) {
+            posts[count] = &bridge->posts[i];
+            polls[count] = (struct pollfd){ .fd = bridge->posts[i].fd,
+                                            .events = mcp_post_events(&bridge->posts[i]) };
+            count++;
+        }
+    }
+    return count;
+}
+
+/* False: there is nothing left to do. */
+static bool step(struct bridge *bridge)
+{
+    struct pollfd polls[POSTS_MAX + 1];
+    struct mcp_post *posts[POSTS_MAX + 1] = { NULL };
+    const nfds_t count = gather(bridge, polls, posts);
+
+    if (bridge->ended && (count == 1 || clock_passed(bridge->deadline))) {
+        return false;
+    }
+    if (poll(polls, count, bridge->ended ? clock_poll_ms(bridge->deadline, -1) : -1) < 0) {
+        return errno == EINTR;
+    }
+    for (nfds_t i = 1; i < count; i++) {
+        if (polls[i].revents != 0) {
+            (void)mcp_post_step(posts[i], &bridge->lines);
+        }
+    }
+    if (polls[0].revents != 0) {
+        read_input(bridge);
+    }
+    take_lines(bridge);
+    return write_lines(bridge) == 0;
+}
+
+static void run(struct bridge *bridge)
+{
+    for (size_t i = 0; i < POSTS_MAX; i++) {
+        bridge->posts[i].fd = -1;
+    }
+    bridge->in = BUF_INIT(LINE_MAX_SIZE);
+    bridge->lines = BUF_INIT(LINES_MAX);
+    bridge->deadline = CLOCK_NEVER;
+    (void)id_make("mcp", bridge->client);
+    while (step(bridge)) {
+    }
+    /* The server ends what runs for a connection that is closed. */
+    for (size_t i = 0; i < POSTS_MAX; i++) {
+        mcp_post_drop(&bridge->posts[i]);
+    }
+    buf_done(&bridge->in);
+    buf_done(&bridge->lines);
+}
+
+int mcp_bridge_main(int count, char *const *arguments)
+{
+    static struct bridge bridge;
+    struct err err = ERR_INIT;
+
+    if (count > 0 && text_equal(arguments[0], "install")) {
+        return mcp_install_main(count - 1, arguments + 1);
+    }
+    if (mcp_launch_open(&bridge.launch, count, arguments, &err) < 0) {
+        (void)fprintf(stderr, "kernd mcp: %s\nkernd mcp: %s\n", err.msg, err.remedy);
+        return EXIT_USAGE;
+    }
+    run(&bridge);
+    mcp_launch_close(&bridge.launch);
+    return EXIT_SUCCESS;
+}
