@@ -122,6 +122,17 @@ static void write_file(struct json_out *json, const struct event *event)
     }
 }
 
+/* See EVENT_TRUNCATED. */
+static void write_truncated(struct json_out *json, uint64_t value)
+{
+    static const char *const streams[] = { "stdout", "stderr", "stdout", "stderr", "results" };
+
+    json_out_key(json, "stream");
+    json_out_string(json, value >= 1 && value <= 5 ? streams[value - 1] : NULL);
+    json_out_key(json, "logOnly");
+    json_out_bool(json, value > 2);
+}
+
 /* The renderer's object becomes part of this one. */
 static void write_end(struct json_out *json, const struct event *event)
 {
@@ -156,8 +167,7 @@ static void write_members(struct json_out *json, const struct event_out *how,
         write_file(json, event);
         break;
     case EVENT_TRUNCATED:
-        json_out_key(json, "stream");
-        json_out_string(json, event->value == 1 ? "stdout" : "stderr");
+        write_truncated(json, event->value);
         break;
     case EVENT_EXIT:
     case EVENT_ERROR:

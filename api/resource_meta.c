@@ -164,9 +164,11 @@ static void write_list(struct json_out *json, const char *name, const char *cons
 void resource_meta_capabilities(struct api_call *call)
 {
     static const char *const networks[] = { "none", "host", NULL };
-    static const char *const features[] = { "run",        "runCode",    "richResults",  "files",
-                                            "fetchFiles", "trackFiles", "base64Output", "archives",
-                                            "snapshots",  NULL };
+    static const char *const features[] = {
+        "run",          "runCode",  "richResults", "files",   "fetchFiles", "trackFiles",
+        "base64Output", "archives", "snapshots",   "streams", "async",      "executions",
+        "idempotency",  "batch",    "interactive", "detach",  NULL
+    };
     struct sandbox *sandbox = call->api->sandbox;
     struct boxes_abilities abilities;
     struct json_out json;

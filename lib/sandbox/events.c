@@ -20,6 +20,8 @@
 #include "lib/sandbox/sandbox_internal.h"
 
 #define END_HEADER ((size_t)4)
+#define FULL_RESULTS 2
+#define FULL_VALUE 3 /* of EVENT_TRUNCATED, for stdout */
 /* Of an end event: its own text and the document. */
 #define END_MAX ((size_t)256 << 20)
 
@@ -98,8 +100,9 @@ void events_split_end(const struct event *event, const char **ret_event_text,
     *ret_document_size = rest - first;
 }
 
-void events_add(struct tape *tape, enum event_kind kind, uint64_t value, const void *data,
-                size_t size)
+/* False: the log is full. */
+static bool append(struct tape *tape, enum event_kind kind, uint64_t value, const void *data,
+                   size_t size)
 {
     const bool output = kind == EVENT_STDOUT || kind == EVENT_STDERR;
     const struct tape_event event = { .kind = kind,
@@ -109,9 +112,13 @@ void events_add(struct tape *tape, enum event_kind kind, uint64_t value, const v
                                       .data = data,
                                       .size = size };
 
-    if (tape != NULL) {
-        (void)tape_append(tape, &event);
-    }
+    return tape == NULL || tape_append(tape, &event);
+}
+
+void events_add(struct tape *tape, enum event_kind kind, uint64_t value, const void *data,
+                size_t size)
+{
+    (void)append(tape, kind, value, data, size);
 }
 
 void events_add_end(struct tape *tape, enum event_kind kind, const struct buf *event_text,
@@ -131,6 +138,15 @@ void events_add_end(struct tape *tape, enum event_kind kind, const struct buf *e
 }
 
 /* ---- the sink ---- */
+
+/* Who reads the log has to know that there was more: once for each of the three. */
+static void tell_full(struct events_sink *sink, int what)
+{
+    if (!sink->told_full[what]) {
+        sink->told_full[what] = true;
+        events_add(sink->tape, EVENT_TRUNCATED, FULL_VALUE + (uint64_t)what, NULL, 0);
+    }
+}
 
 /*
  * Bytes of one stream: what a cut character needs is put before them, and a character that they cut
@@ -157,8 +173,8 @@ static void add_output(struct events_sink *sink, const struct sink_event *event)
     memcpy(sink->held[stream], data + size - tail, tail);
     sink->held_size[stream] = tail;
     sink->held_offset[stream] = offset + size - tail;
-    if (size > tail) {
-        events_add(sink->tape, kind, offset, data, size - tail);
+    if (size > tail && !append(sink->tape, kind, offset, data, size - tail)) {
+        tell_full(sink, stream);
     }
 }
 
@@ -175,7 +191,9 @@ static void emit(struct sink *base, const struct sink_event *event)
         add_output(sink, event);
         break;
     case SINK_RESULT:
-        events_add(sink->tape, EVENT_RESULT, 0, event->data, event->size);
+        if (!append(sink->tape, EVENT_RESULT, 0, event->data, event->size)) {
+            tell_full(sink, FULL_RESULTS);
+        }
         break;
     case SINK_TRUNCATED:
         events_sink_flush(sink);

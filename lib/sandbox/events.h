@@ -6,6 +6,7 @@
 #ifndef KERND_SANDBOX_EVENTS_H
 #define KERND_SANDBOX_EVENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,8 @@ enum event_kind {
     EVENT_STDERR = 4,
     EVENT_RESULT = 5,    /* an encoded bundle (lib/cell/bundle.h) */
     EVENT_FILE = 6,      /* '0' + enum run_change, then the path; value: size */
-    EVENT_TRUNCATED = 7, /* value: 1 stdout, 2 stderr */
+    EVENT_TRUNCATED = 7, /* value: 1 stdout, 2 stderr; 3, 4, 5: stdout, stderr, results are dropped
+                            from this log alone, which is full */
     EVENT_EXIT = 8,      /* the end: see events_split_end */
     EVENT_ERROR = 9,     /* the end, when the server could not do it: the same */
 };
@@ -81,6 +83,7 @@ struct events_sink {
     char held[2][4];   /* the start of a character that is not complete yet, per stream */
     size_t held_size[2];
     uint64_t held_offset[2];
+    bool told_full[3]; /* stdout, stderr, results */
 };
 void events_sink_init(struct events_sink *sink, struct tape *tape);
 /* Writes what is held back. */

@@ -181,8 +181,8 @@ class Text(streamkit.Case):
         text = output(events)
         self.assertEqual(len(text), 4096)
         self.assertTrue(text.startswith("0\n1\n2\n"))
-        self.assertEqual([event["stream"] for event in events if event["type"] == "truncated"],
-                         ["stdout"])
+        self.assertEqual([(event["stream"], event["logOnly"]) for event in events
+                          if event["type"] == "truncated"], [("stdout", False)])
         self.assertEqual((events[-1]["exitCode"], events[-1]["fault"]), (0, None))
         self.assertEqual(events[-1]["truncatedStreams"], ["stdout"])
 

@@ -221,6 +221,25 @@ class Readers(streamkit.Case):
         stream.reset()
         self.assertEqual(len(self.daemon.get(f"/v1/executions/{name}/stdout").body), 64 * MIB)
 
+    def test_a_log_that_is_full_says_so(self):
+        """What does not fit into the log is in the answer, and the program does not notice."""
+        code = "import os\n" \
+               "for i in range(3 * 1024): os.write(1, b'0123456789abcdef' * 4096)\n"
+        with self.code_stream(code, maxOutputBytes=256 * MIB, trackFiles=False,
+                              timeoutS=60) as stream:
+            at, full = 0, []
+            while (event := stream.next())["type"] not in ("exit", "error"):
+                if event["type"] == "stdout":
+                    self.assertEqual((event["offset"], full), (at, []))
+                    at += len(event["data"])
+                elif event["type"] == "truncated":
+                    full.append((event["stream"], event["logOnly"]))
+        self.assertEqual(full, [("stdout", True)])
+        self.assertEqual((event["exitCode"], event["truncated"]), (0, False))
+        self.assertGreater(at, 128 * MIB)
+        value = self.execution(event["id"])
+        self.assertEqual(value["cutStreams"][0]["bytes"], 192 * MIB)
+
     def test_readers_that_never_read(self):
         """Twenty stopped readers of 16 MiB each: the others and the memory don't notice."""
         self.run_command(["true"])
