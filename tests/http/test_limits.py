@@ -79,6 +79,43 @@ class Labels(Case):
         self.assertIn(type(usage["peakPids"]), (int, type(None)))
 
 
+class Cgroups(Case):
+    """Each box is in a cgroup of its own wherever kernd got one, and that goes with the box."""
+
+    def directory(self):
+        """The cgroup that holds the boxes, None: there is none on this host."""
+        with open(f"/proc/{self.daemon.pid}/cgroup", encoding="ascii") as file:
+            own = next((line[3:].strip() for line in file if line.startswith("0::")), "")
+        with open("/proc/self/mountinfo", encoding="ascii") as file:
+            point = next((line.split()[4] for line in file if " - cgroup2 " in line), None)
+        if point is None or not own.endswith("/main"):
+            return None
+        return point + own[:-len("/main")]
+
+    def boxes(self):
+        return sorted(name for name in os.listdir(self.directory()) if name.startswith("box_"))
+
+    def test_comes_and_goes_with_the_box(self):
+        if self.directory() is None:
+            self.assertNotEqual(self.means["memory"], "cgroup")
+            return
+        before = set(self.boxes())
+        mark = harness.new_mark()
+        call = threading.Thread(target=self.run_command, args=(["sleep", "4"],),
+                                kwargs={"env": {"MARK": mark}})
+        call.start()
+        census.wait_until(lambda: census.with_environment(mark), harness.seconds(10), "the box")
+        new = set(self.boxes()) - before
+        self.assertEqual(len(new), 1)
+        with open(f"{self.directory()}/{new.pop()}/cgroup.procs", encoding="ascii") as file:
+            inside = {int(pid) for pid in file.read().split()}
+        for pid in census.with_environment(mark):
+            self.assertIn(pid, inside)
+        call.join()
+        census.wait_until(lambda: not set(self.boxes()) - before, harness.seconds(5),
+                          "the removal of the box's cgroup")
+
+
 class Memory(Case):
     def test_the_program_itself(self):
         self.assert_oom(self.run_code(f"{GROW}; {HOLD}", memoryMb=64))
