@@ -46,9 +46,9 @@ static struct kernels_name name_of(const struct opening *opening)
                                   .id = opening->id };
 }
 
-static void let_go(struct opening *opening)
+static void let_go(struct opening *opening, int references)
 {
-    if (atomic_fetch_sub(&opening->references, 1) == 1) {
+    if (atomic_fetch_sub(&opening->references, references) == references) {
         free(opening);
     }
 }
@@ -73,24 +73,24 @@ static void answer(struct opening *opening)
     resource_finish(call, &json);
 }
 
-static void forget_client(struct opening *opening)
+/* How many references come back with the client's hook. */
+static int forget_client(const struct opening *opening)
 {
-    if (api_call_unwatch(opening->call) != NULL) {
-        let_go(opening);
-    }
+    return api_call_unwatch(opening->call) != NULL ? 1 : 0;
 }
 
 static void opened(struct kernels_waiter *waiter, const struct err *failure)
 {
     struct opening *opening = CONTAINER_OF(waiter, struct opening, waiter);
 
-    forget_client(opening);
+    const int clients = forget_client(opening);
+
     if (failure != NULL) {
         resource_fail(opening->call, failure);
     } else {
         answer(opening);
     }
-    let_go(opening);
+    let_go(opening, clients + 1);
 }
 
 static void client_gone(struct api_hook *hook, enum cancel_reason reason)
@@ -102,7 +102,7 @@ static void client_gone(struct api_hook *hook, enum cancel_reason reason)
     if (opening->clients_own) {
         kernels_abandon(opening->sandbox, opening->session_id, opening->id);
     }
-    let_go(opening);
+    let_go(opening, 1);
 }
 
 static struct opening *opening_new(struct api_call *call, const char *id)
@@ -130,13 +130,16 @@ static void start(struct opening *opening, const struct kernels_options *options
     /* Before the kernel is there: the call may be answered, and so be gone, at any time then. */
     api_call_watch(call, &opening->hook);
     if (kernels_open(opening->sandbox, &name, options, &opening->waiter, &err) < 0) {
-        forget_client(opening);
-        let_go(opening); /* for the kernel */
+        const int clients = forget_client(opening);
+
         resource_fail(call, &err);
-    } else if (atomic_load(&opening->gone) && opening->clients_own) {
+        let_go(opening, clients + 2); /* and for the kernel */
+        return;
+    }
+    if (atomic_load(&opening->gone) && opening->clients_own) {
         kernels_abandon(opening->sandbox, opening->session_id, opening->id);
     }
-    let_go(opening);
+    let_go(opening, 1);
 }
 
 /* Limits of its cells: the same rules as for those that a cell names. */

@@ -120,7 +120,7 @@ struct warm **kernels_table_collect(struct kernels_table *table, const char *ses
     size_t count = 0;
 
     (void)pthread_mutex_lock(&table->lock);
-    found = alloc_zero(table->count + 1, sizeof(*found));
+    found = alloc_zero(table->count + 1, sizeof(struct warm *));
     for (struct warm *warm = table->first; warm != NULL; warm = warm->next) {
         if (is_of(warm, session_id)) {
             found[count++] = warm_ref(warm);

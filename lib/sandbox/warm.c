@@ -310,8 +310,8 @@ static void job_drop(struct pool_job *job)
 int warm_start(struct warm *warm, struct err *err)
 {
     if (pool_submit(warm->sandbox->pool, &warm_ref(warm)->job, err) < 0) {
-        warm_unref(warm);
         warm_fail_start(warm);
+        warm_unref(warm);
         return -1;
     }
     return 0;

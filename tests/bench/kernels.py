@@ -62,6 +62,13 @@ class Kernd:
         kernel.delete()
         return took
 
+    def open_spare(self):
+        """From a box that the session's calls had started ahead."""
+        waiting = self.daemon.result("/v1/sessions/bench/runCode", {"code": "", "language": "python"})
+        assert waiting["success"], waiting
+        time.sleep(0.5)
+        return self.open()
+
     def wake(self):
         kernel = kernelkit.Kernel(self.daemon, "bench", idleTimeoutS=0.05)
         kernel.wait_for("frozen")
@@ -217,6 +224,7 @@ def rows_of(ours, peer):
             "kernd cell, 8 MiB of raw output": (lambda: ours.cell(RAW), 10),
             "bare python": (bench.Bare(bench.INTERPRETERS["python"]), 5),
             "kernd kernel open": (ours.open, 5),
+            "kernd kernel open, from a spare": (ours.open_spare, 20),
             "kernd wake a frozen one": (ours.wake, 60)}
     if peer is not None:
         rows["jupyter cell 1+1"] = (peer.cell, 3)
@@ -261,7 +269,7 @@ def main():
     bench.as_ordinary_user(__file__)
     load = os.getloadavg()[0]
     with contextlib.ExitStack() as stack:
-        daemon = harness.Daemon(["--log-level", "warning"]).start()
+        daemon = harness.Daemon(["--log-level", "warning", "--spares", "4"]).start()
         stack.callback(daemon.remove)
         peer = None
         if shutil.which("jupyter-server"):
