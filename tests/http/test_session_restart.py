@@ -276,7 +276,8 @@ class Leaks(sessionkit.Case):
             self.one_round(number)
         census.wait_until(lambda: state()[0] <= before[0] + 5 and state()[1] <= before[1] + 2,
                           harness.seconds(15), f"descriptors and threads back from {before}")
-        self.assertLess(state()[2], before[2] + 32 * 1024)
+        if not any(name.endswith("SAN_OPTIONS") for name in os.environ):  # sanitizers keep what is freed
+            self.assertLess(state()[2], before[2] + 32 * 1024)
         self.assertEqual(census.zombies(self.daemon.pid), [])
         self.assertEqual(self.daemon.get("/v1/sessions").json["items"], [])
         harness.wait_for_none(lambda: [name for name in self.daemon.box_directories()
