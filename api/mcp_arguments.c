@@ -137,6 +137,20 @@ static int read_session(void *target, struct json_object *value, const char *poi
                            "%s is no session id: leave it out for the default session", pointer);
 }
 
+static int read_name(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    char **name = &((struct mcp_arguments *)target)->name;
+
+    if (read_string(value, pointer, name, err) < 0) {
+        return -1;
+    }
+    return id_valid(*name) ? 0
+                           : err_field(err, ERR_BAD_VALUE, pointer,
+                                       "%s must have 1 to 64 of A-Z, a-z, 0-9, \".\", \"_\" and "
+                                       "\"-\", the first one a letter or a digit",
+                                       pointer);
+}
+
 static int read_kernel(void *target, struct json_object *value, const char *pointer,
                        struct err *err)
 {
@@ -264,6 +278,18 @@ TABLE(reset_kernel);
 
 static const struct field session_info[] = { SESSION };
 TABLE(session_info);
+
+static const struct field snapshot[] = {
+    { .name = "name", .type = FIELD_OTHER, .read = read_name },
+    SESSION,
+};
+TABLE(snapshot);
+
+static const struct field restore[] = {
+    { .name = "snapshot_id", .type = FIELD_OTHER, .required = true, .read = read_name },
+    SESSION,
+};
+TABLE(restore);
 
 struct mcp_arguments *mcp_arguments_read(const struct field_table *table,
                                          struct json_object *object, struct err *err)

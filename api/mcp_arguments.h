@@ -32,7 +32,7 @@ struct mcp_arguments {
     struct mcp_arguments_text old_text;
     struct mcp_arguments_text new_text;
     char *glob;
-    char *name;
+    char *name; /* of a snapshot */
     bool replace_all;
     bool ignore_case;
     bool flat; /* list: not what is in directories below */
@@ -56,5 +56,7 @@ extern const struct field_table mcp_arguments_list_files;
 extern const struct field_table mcp_arguments_search_files;
 extern const struct field_table mcp_arguments_reset_kernel;
 extern const struct field_table mcp_arguments_session_info;
+extern const struct field_table mcp_arguments_snapshot;
+extern const struct field_table mcp_arguments_restore;
 
 #endif

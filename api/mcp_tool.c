@@ -16,6 +16,7 @@
 #include "api/mcp_result.h"
 #include "api/mcp_run.h"
 #include "api/mcp_search.h"
+#include "api/mcp_snapshot.h"
 #include "lib/base/text.h"
 
 /* Each takes the arguments over and answers the request, now or later. */
@@ -34,6 +35,8 @@ static const struct tool tools[] = {
     { "list_files", &mcp_arguments_list_files, mcp_search_list },
     { "search_files", &mcp_arguments_search_files, mcp_search_text },
     { "reset_kernel", &mcp_arguments_reset_kernel, mcp_cell_reset },
+    { "snapshot", &mcp_arguments_snapshot, mcp_snapshot_make },
+    { "restore", &mcp_arguments_restore, mcp_snapshot_restore },
     { "session_info", &mcp_arguments_session_info, mcp_info_session },
 };
 

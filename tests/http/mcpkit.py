@@ -132,10 +132,10 @@ class Client:
             assert result["structuredContent"]["ok"] != result["isError"], result
         return result
 
-    def call(self, name, **arguments):
+    def call(self, name, /, **arguments):
         return self.check(name, self.result("tools/call", {"name": name, "arguments": arguments}))
 
-    def text(self, name, **arguments):
+    def text(self, name, /, **arguments):
         return "\n".join(part["text"] for part in self.call(name, **arguments)["content"]
                          if part["type"] == "text")
 

@@ -61,7 +61,7 @@ class Carrying(mcpkit.Case):
             result = bridge.ask("initialize", {"protocolVersion": "2025-06-18"})["result"]
             self.assertEqual(result["protocolVersion"], "2025-06-18")
             bridge.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
-            self.assertEqual(len(bridge.ask("tools/list")["result"]["tools"]), 9)
+            self.assertEqual(len(bridge.ask("tools/list")["result"]["tools"]), 11)
             text = bridge.ask("tools/call", CALL)["result"]["content"][0]["text"]
             self.assertIn("42", text)
             bridge.ask("tools/call", {"name": "run_code", "arguments": {"code": "x = 'é\\n☃'"}})

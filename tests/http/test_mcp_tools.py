@@ -256,6 +256,26 @@ class Files(mcpkit.Case):
         self.assertEqual((len(found["matches"]), found["more"]), (2, True))
         self.assertIn("(no match)", client.text("search_files", text="absent"))
 
+    def test_snapshots(self):
+        client = self.client()
+        client.call("write_file", path="a", content="1")
+        kept = client.call("snapshot")["structuredContent"]
+        self.assertEqual(kept["entries"], 1)
+        named = client.call("snapshot", name="before-change")
+        self.assertFalse(named["isError"])
+        client.call("write_file", path="b", content="2")
+        client.call("write_file", path="a", content="3")
+        for snapshot in (kept["snapshot_id"], "before-change"):
+            client.call("reset_kernel")
+            result = client.call("restore", snapshot_id=snapshot)
+            self.assertFalse(result["isError"], result)
+            self.assertEqual(client.text("list_files"), "a (1B)\n")
+            self.assertEqual(client.text("run_command", command="cat a"), "1\n")
+        result = client.call("restore", snapshot_id="none")
+        self.assertEqual(result["structuredContent"]["error"]["code"], "snapshot_not_found")
+        for snapshot in self.daemon.get("/v1/snapshots").json["items"]:
+            self.daemon.request("DELETE", f"/v1/snapshots/{snapshot['id']}")
+
     def test_session_info(self):
         client = self.client()
         client.call("run_code", code="1")
