@@ -96,9 +96,10 @@ def run_fuzz(program, env):
     return Counts(passed=1) if code == 0 else failure(f"{program} ended with {code}")
 
 
-def run_http(folders, only, env):
+def run_http(folders, only, skipped, env):
     """The tests that talk to a real daemon; their runner closes with counts of its own."""
     command = [sys.executable, "-B", "tests/http/run.py", *(["--only", only] if only else []),
+               *(word for name in skipped for word in ("--skip", name)),
                *folders]
     code, output = run_shown(command, HTTP_TIMEOUT_S, env)
     closing = CLOSING_LINE.findall(output)
@@ -149,6 +150,8 @@ def arguments():
     parser.add_argument("--http", action="append", default=[], metavar="FOLDER")
     parser.add_argument("--lint", action="append", default=[], metavar="NAME")
     parser.add_argument("--only", metavar="NAME", help="only test_NAME.py of each folder")
+    parser.add_argument("--skip", action="append", default=[], metavar="NAME",
+                        help="not test_NAME.py of the folders")
     parser.add_argument("--sanitizer", choices=("asan", "tsan"))
     parser.add_argument("--tally", metavar="FILE", help="also append the counts to this file")
     return parser.parse_args()
@@ -163,7 +166,7 @@ def run_all(wanted, env):
     for program in wanted.fuzz:
         total.add(run_fuzz(program, env))
     if wanted.http:
-        total.add(run_http(wanted.http, wanted.only, env))
+        total.add(run_http(wanted.http, wanted.only, wanted.skip, env))
     return total
 
 

@@ -8,6 +8,9 @@ import unittest
 
 from escape import EscapeCase, NAMESPACES, NETWORK, OWN_INIT, PROBES, harness, need_root
 
+# An ordinary user of Debian has no sbin in his.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 
 class Namespaces(EscapeCase):
     """Mounts and namespaces: nothing new can be made, nothing of the box's own changed."""
@@ -55,7 +58,8 @@ class Namespaces(EscapeCase):
                      "nsenter --mount=/proc/self/ns/mnt true", "hostname probe"):
             with self.subTest(line=line):
                 done = subprocess.run([*NAMESPACES, "sh", "-c", line], capture_output=True,
-                                      text=True, timeout=harness.seconds(20), check=False)
+                                      text=True, timeout=harness.seconds(20), check=False,
+                                      env={**os.environ, "PATH": PATH})
                 self.assertEqual(done.returncode, 0, f"the control fails: {done}")
                 result = self.run_code(f"{line}; echo status $?", "bash")
                 self.assertNotIn("status 0", result["stdout"], result)

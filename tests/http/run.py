@@ -81,6 +81,7 @@ def run_file(path, report):
 
 def run_apart(path):
     """In the parent: one child for one file. (path, counts, its output)"""
+    started = time.monotonic()
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command = [sys.executable, "-B", os.path.abspath(__file__), "--file", path, report.name]
         try:
@@ -94,13 +95,15 @@ def run_apart(path):
         except ValueError:
             text += f"\nFAILED: {path} ended with {code} before its report\n"
             counts = {"passed": 0, "failed": 1, "skipped": 0, "slow": []}
+    counts["took"] = time.monotonic() - started
     return path, counts, text
 
 
-def test_files(folders, only):
+def test_files(folders, only, skipped):
     pattern = f"test_{only}.py" if only else None
     files = [os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
-             if name.startswith("test_") and name.endswith(".py") and pattern in (None, name)]
+             if name.startswith("test_") and name.endswith(".py") and pattern in (None, name)
+             and name[5:-3] not in skipped]
     return sorted(files, key=lambda path: (-os.path.getsize(path), path))  # long ones first
 
 
@@ -108,6 +111,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", metavar="NAME", help="only test_NAME.py of each folder")
+    parser.add_argument("--skip", action="append", default=[], metavar="NAME",
+                        help="not test_NAME.py of the folders")
     parser.add_argument("--quiet", action="store_true", help="show only what failed")
     parser.add_argument("--file", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("folders", nargs="*",
@@ -115,14 +120,17 @@ def main():
     wanted = parser.parse_args()
     if wanted.file:
         return run_file(*wanted.file)
-    total, slowest = {"passed": 0, "failed": 0, "skipped": 0}, []
+    total, slowest, files = {"passed": 0, "failed": 0, "skipped": 0}, [], []
     with concurrent.futures.ThreadPoolExecutor(wanted.jobs) as pool:
-        for path, counts, text in pool.map(run_apart, test_files(wanted.folders, wanted.only)):
+        for path, counts, text in pool.map(run_apart, test_files(wanted.folders, wanted.only, wanted.skip)):
             if counts["failed"] or not wanted.quiet:
                 print(f"---- {os.path.relpath(path)}\n{text}", flush=True)
             for kind in total:
                 total[kind] += counts[kind]
             slowest += counts["slow"]
+            files.append((counts["took"], os.path.basename(path)))
+    print("slowest files: " + ", ".join(f"{name} {took:.0f} s" for took, name in
+                                        sorted(files, reverse=True)[:12]))
     print("slowest: " + ", ".join(f"{test.split('.')[-1]} {spent:.1f} s" for spent, test in
                                   sorted(slowest, reverse=True)[:8]))
     print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
