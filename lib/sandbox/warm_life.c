@@ -93,6 +93,17 @@ static void begin_life(struct warm *warm)
     warm_box_record(warm);
 }
 
+/* Somebody wants it gone: what came of the opening is of no interest any more. */
+static bool is_closing(struct warm *warm)
+{
+    bool closing;
+
+    (void)pthread_mutex_lock(&warm->lock);
+    closing = warm->closing;
+    (void)pthread_mutex_unlock(&warm->lock);
+    return closing;
+}
+
 bool warm_life_open(struct warm *warm)
 {
     struct err failure = ERR_INIT;
@@ -101,6 +112,9 @@ bool warm_life_open(struct warm *warm)
     if (hold_session(warm, &failure) == 0 && warm_box_open(warm, &failure) == 0) {
         begin_life(warm);
         warm_tell(warm, NULL, false);
+        return true;
+    }
+    if (is_closing(warm)) {
         return true;
     }
     if (!warm->opened) {
