@@ -53,7 +53,7 @@ static int read_string(struct json_object *value, const char *pointer, char **te
 {
     struct mcp_arguments_text bytes = { .data = NULL };
 
-    if (read_bytes(value, pointer, &bytes, err) < 0) {
+    if (read_bytes(value, pointer, &bytes, err) < 0 || bytes.data == NULL) {
         return -1;
     }
     *text = bytes.data;

@@ -114,10 +114,11 @@ static void stream_gone(void *context)
     let_go(exchange);
 }
 
+/* The caller has a reference of its own: that of the hook is never the last. */
 static void forget_client(struct mcp_exchange *exchange)
 {
     if (api_call_unwatch(exchange->call) != NULL) {
-        let_go(exchange);
+        (void)atomic_fetch_sub(&exchange->references, 1);
     }
 }
 

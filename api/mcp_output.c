@@ -71,7 +71,7 @@ static void add_stream(struct output *output, const char *name, const struct buf
     mcp_output_clip(&shown, data->data == NULL ? "" : data->data, data->size, max);
     json_out_key(&output->result->json, name);
     json_out_text(&output->result->json, shown.data == NULL ? "" : shown.data, shown.size);
-    if (shown.size == 0) {
+    if (shown.size == 0 || shown.data == NULL) {
         return;
     }
     if (text_equal(name, "stderr")) {

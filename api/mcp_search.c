@@ -131,7 +131,10 @@ static void search_free(struct search *search)
 
 static char lower(char letter)
 {
-    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+    if (letter >= 'A' && letter <= 'Z') {
+        return (char)(letter - 'A' + 'a');
+    }
+    return letter;
 }
 
 static bool same_at(const char *text, const struct mcp_arguments_text *wanted)

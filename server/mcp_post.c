@@ -57,9 +57,9 @@ void mcp_post_drop(struct mcp_post *post)
 static void pass_on(struct mcp_post *post, const char *text, size_t size, struct buf *lines)
 {
     for (size_t i = 0; i < size; i++) {
-        const char letter = text[i] == '\n' || text[i] == '\r' ? ' ' : text[i];
+        const bool is_break = text[i] == '\n' || text[i] == '\r';
 
-        (void)buf_append(lines, &letter, 1);
+        (void)buf_append(lines, is_break ? " " : text + i, 1);
     }
     (void)buf_append(lines, "\n", 1);
     post->answered = true;
