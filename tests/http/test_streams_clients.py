@@ -87,6 +87,7 @@ class Gone(streamkit.Case):
             headers = {"Idempotency-Key": mark} if not options else {}
             options = {**options, **({"id": f"named-{number}"} if "id" in options else {})}
             with self.subTest(form=form, options=options):
+                self.idle()  # of what the tests before left behind
                 connection = self.daemon.connect()
                 connection.request("POST", "/v1/run", {
                     **self.daemon.authorization(), **headers, "Accept": form,
