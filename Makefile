@@ -257,9 +257,13 @@ coverage:
 	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --print-summary \
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
-.PHONY: bench stress
+.PHONY: bench bench-kernels stress
 bench: all
 	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
+
+# Beside Jupyter, where that is installed.
+bench-kernels: all
+	$(Q)$(PYTHON) -B tests/bench/kernels.py $(ARGS)
 
 stress: all
 	$(Q)$(PYTHON) -B tests/http/run.py --jobs 1 $(T:%=--only %) tests/stress
@@ -376,6 +380,7 @@ help:
 	'make fuzz [T=name] [S=60] searches with libFuzzer for S seconds' \
 	'make coverage             make check with line counts; build/coverage/coverage.html' \
 	'make bench | stress       measurements; long tests' \
+	'make bench-kernels        cells beside a Jupyter server' \
 	'make lint                 format-check layers banned sizes exports syscalls routes shellcheck' \
 	'                          cppcheck tidy' \
 	'make analyze              builds with gcc -fanalyzer' \
