@@ -503,6 +503,28 @@ class Sleep(kernelkit.Case):
             kernel.delete()
         self.assert_gone(mark)
 
+    def test_files_that_are_restored(self):
+        """Under a kernel, asleep or awake, the workspace stays the directory that it is."""
+        kernel = self.kernel(idleTimeoutS=0.3)
+        base = f"/v1/sessions/{self.session}"
+        kernel.cell("open('a', 'w').write('old') and None")
+        made = self.daemon.post(f"{base}/snapshots", {})
+        self.assertEqual(made.status, 201, made)
+        for state in ("idle", "frozen"):
+            with self.subTest(state=state):
+                kernel.cell("open('a', 'w').write('new') and None")
+                if state == "frozen":
+                    kernel.wait_for(state)
+                reply = self.daemon.post(f"{base}/restore", {"snapshotId": made.json["id"]})
+                self.assertEqual(reply.status, 200, reply)
+                self.assertEqual(kernel.value("open('a').read()"), "'old'")
+        wait = kernel.start("open('begun', 'w').close()\nimport time; time.sleep(60)")
+        kernel.wait_for_file("begun")
+        reply = self.daemon.post(f"{base}/restore", {"snapshotId": made.json["id"]})
+        self.assert_problem(reply, 409, "session_busy")
+        kernel.interrupt()
+        self.assertIs(wait().json["stateKept"], True)
+
     def test_a_frozen_one_restarts(self):
         kernel = self.kernel(idleTimeoutS=0.2)
         kernel.wait_for("frozen")
