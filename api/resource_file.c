@@ -184,6 +184,14 @@ static int check_conditions(const struct api_call *call, const struct file *file
     return 0;
 }
 
+/* A part of a file would be taken for all of it (RFC 9110, section 14.5). */
+static int check_whole(const struct api_call *call, struct err *err)
+{
+    return api_call_header(call, "Content-Range") == NULL
+               ? 0
+               : err_set(err, ERR_BAD_HEADER, 0, "a file is only written as a whole");
+}
+
 static int put(const struct api_call *call, const struct file *file, bool *ret_created,
                struct entry *ret_entry, struct err *err)
 {
@@ -209,7 +217,8 @@ void resource_file_put(struct api_call *call)
     bool created = false;
     int result = -1;
 
-    if (resource_no_query(call, &err) == 0 && open_file(call, &file, &err) == 0) {
+    if (resource_no_query(call, &err) == 0 && check_whole(call, &err) == 0 &&
+        open_file(call, &file, &err) == 0) {
         result = put(call, &file, &created, &entry, &err);
     }
     session_release(file.hold, result == 0);
@@ -240,7 +249,9 @@ void resource_file_delete(struct api_call *call)
     if (decode_query(call->query, known, &query, &err) == 0 &&
         decode_query_bool(&query, "recursive", &recursive, &err) == 0 &&
         open_file(call, &file, &err) == 0) {
-        result = session_files_delete(file.hold, file.name, file.name_size, recursive, &err);
+        const struct session_files_path path = { .text = file.name, .size = file.name_size };
+
+        result = session_files_delete(call->api->sandbox, file.hold, &path, recursive, &err);
     }
     session_release(file.hold, result == 0);
     if (result < 0) {

@@ -11,10 +11,15 @@
 #include <string.h>
 
 #include "lib/base/cleanup.h"
+#include "lib/base/fd.h"
+#include "lib/sandbox/janitor.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_table.h"
 #include "lib/work/files.h"
 #include "lib/work/path.h"
 #include "lib/work/put.h"
 #include "lib/work/scan.h"
+#include "lib/work/workspace.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -106,14 +111,35 @@ int session_files_put(const struct session_hold *hold, const struct session_file
     return result;
 }
 
-int session_files_delete(const struct session_hold *hold, const char *path, size_t size,
-                         bool recursive, struct err *err)
+/*
+ * A tree goes at once, and its bytes behind the answer: deleting them may take long. False: it has
+ * to be deleted in place.
+ */
+static bool discard(struct sandbox *sandbox, const struct session_hold *hold, const char *path)
+{
+    CLEANUP_FD int directory = -1;
+
+    if (!session_hold_entry(hold)->owned ||
+        files_open_parent(session_hold_root(hold), path, false, &directory, NULL) < 0 ||
+        workspace_discard_part(sandbox->workspaces, directory, path_base(path), NULL) < 0) {
+        return false;
+    }
+    janitor_wake(sandbox->janitor);
+    return true;
+}
+
+int session_files_delete(struct sandbox *sandbox, const struct session_hold *hold,
+                         const struct session_files_path *path, bool recursive, struct err *err)
 {
     CLEANUP_FREE char *parsed = NULL;
 
-    return path_parse(path, size, &parsed, err) < 0
-               ? -1
-               : files_delete(session_hold_root(hold), parsed, recursive, err);
+    if (path_parse(path->text, path->size, &parsed, err) < 0) {
+        return -1;
+    }
+    if (recursive && discard(sandbox, hold, parsed)) {
+        return 0;
+    }
+    return files_delete(session_hold_root(hold), parsed, recursive, err);
 }
 
 int session_files_move(const struct session_hold *hold, const char *from, const char *to,

@@ -56,8 +56,13 @@ struct session_files_put {
 int session_files_put(const struct session_hold *hold, const struct session_files_put *put,
                       bool *ret_created, struct entry *ret_entry, struct err *err);
 
-int session_files_delete(const struct session_hold *hold, const char *path, size_t size,
-                         bool recursive, struct err *err);
+struct session_files_path {
+    const char *text;
+    size_t size;
+};
+
+int session_files_delete(struct sandbox *sandbox, const struct session_hold *hold,
+                         const struct session_files_path *path, bool recursive, struct err *err);
 
 int session_files_move(const struct session_hold *hold, const char *from, const char *to,
                        bool overwrite, struct entry *ret_entry, struct err *err);

@@ -157,6 +157,18 @@ int workspace_discard(int parent, const char *name, struct err *err)
     return discard(parent, name, trashed, err);
 }
 
+int workspace_discard_part(int parent, int directory, const char *name, struct err *err)
+{
+    CLEANUP_FD int trash = fd_open_beneath(parent, WORKSPACE_TRASH, DIRECTORY_FLAGS, 0);
+    char trashed[ID_SIZE];
+
+    if (trash < 0 || renameat(directory, name, trash, id_make("del", trashed)) < 0) {
+        return err_set(err, trash >= 0 && errno == ENOENT ? ERR_FILE_NOT_FOUND : ERR_IO, errno,
+                       "it can't be moved away: %s", err_errno_text(errno));
+    }
+    return 0;
+}
+
 int workspace_remove(int parent, const char *name, struct remove_left *ret_left)
 {
     CLEANUP_FD int trash = -1;

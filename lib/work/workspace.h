@@ -39,6 +39,13 @@ int workspace_open(int parent, const char *name, int *ret_directory, struct err 
 int workspace_discard(int parent, const char *name, struct err *err);
 
 /*
+ * The same for something in a workspace, named in the directory open as `directory`. 0, or -1 with
+ * FILE_NOT_FOUND, or IO when it can't be renamed: another file system, modes (a directory without
+ * write permission can't be moved, rename(2)).
+ */
+int workspace_discard_part(int parent, int directory, const char *name, struct err *err);
+
+/*
  * Removes everything in the trash; what can't be removed stays there for the next time. 0, or -1
  * with *ret_left. Several threads may purge at once. cancel may be NULL.
  */

@@ -190,6 +190,11 @@ class Conditions(sessionkit.Case):
         self.assertEqual(session.content("f"), b"3")
         self.assertEqual(session.names(), ["f"])
 
+    def test_only_whole_files(self):
+        session = self.session()
+        self.assert_problem(session.put("f", b"12", {"Content-Range": "bytes 0-1/4"}), 400, "bad_header")
+        self.assertEqual(session.names(), [])
+
     def test_many_writers_one_wins(self):
         session = self.session()
         replies = harness.parallel(8, lambda n: session.put("f", b"%d" % n, {"If-None-Match": "*"}))
@@ -406,6 +411,26 @@ class Deleted(sessionkit.Case):
             reply = self.daemon.request("DELETE", f"{session.path}/files/{path}?recursive=1")
             self.assertTrue(400 <= reply.status < 500, reply)
         self.assert_success(session.run(["true"]))
+
+    def test_a_large_tree_goes_at_once(self):
+        session = self.session()
+        self.assert_success(session.run_code("""
+import os
+for d in range(100):
+    os.makedirs(f"top/d{d}")
+    for f in range(100):
+        os.close(os.open(f"top/d{d}/f{f}", os.O_CREAT))
+os.chmod("top/d5", 0o555); os.makedirs("locked/x"); os.chmod("locked", 0o555)
+""", trackFiles=False))
+        with self.within(2):
+            reply = self.daemon.request("DELETE", session.file("top") + "?recursive=true")
+        self.assertEqual(reply.status, 204, reply)
+        self.assertEqual(self.daemon.request("DELETE", session.file("locked") + "?recursive=1").status,
+                         204)
+        self.assertEqual(session.names(), [])
+        harness.wait_for_none(lambda: [name for name in self.daemon.box_directories() if "del_" in name])
+        self.assert_problem(self.daemon.request("DELETE", session.file("top") + "?recursive=true"), 404,
+                            "file_not_found")
 
     def test_links_are_deleted_not_followed(self):
         session = self.session()

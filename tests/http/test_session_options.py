@@ -267,6 +267,48 @@ class Roots(sessionkit.Case):
         self.assert_problem(self.create(workspace=self.allowed + "/link"), 403, "mount_refused")
 
 
+class Environment(sessionkit.Case):
+    def test_values_show_nowhere_but_in_the_box(self):
+        value = harness.new_mark()
+        self.daemon.secrets.append(value)
+        session = self.session(env={"API_KEY": value})
+        self.assertNotIn(value, str(session.made))
+        self.assert_success(session.shell("echo ${#API_KEY}"), f"{len(value)}\n")
+        for reply in (session.post("run", {"command": ["sh", "-c", "exit 3"]}),
+                      session.post("run", {"command": ["sleep", "9"], "timeoutS": 0.2}),
+                      session.post("run", {"command": ["no-such-program"]}),
+                      session.post("run", {"command": 5}), session.post("setup", {"command": "exit 1"}),
+                      session.patch(env={"A B": value}), session.patch(env={"A": [value]}),
+                      session.patch(labels={"a": "b"}), self.create(id=session.id),
+                      self.create(env={"A-": value}), self.daemon.get("/v1/sessions"),
+                      self.daemon.get("/v1/executions"), session.post("fork", {"id": "env-fork"})):
+            self.assertNotIn(value, reply.body.decode(), reply)
+        self.daemon.request("DELETE", "/v1/sessions/env-fork")
+        mark = harness.new_mark()
+        thread = threading.Thread(target=session.shell, args=("sleep 3",), kwargs={"env": {"M": mark}})
+        thread.start()
+        census.wait_until(lambda: census.with_environment(mark), harness.seconds(10), "start")
+        self.assertEqual(census.with_argument(value), [])
+        thread.join()
+        self.assertEqual(session.names(), [])
+        for path in files_below(self.daemon.state) + files_below(self.daemon.runtime):
+            if value in contents(path):
+                self.assertEqual(os.stat(path).st_mode & 0o077, 0, path)
+                self.assertIn(os.path.basename(path).split("-")[0], ("kernd.db",), path)
+
+    def test_what_a_value_may_hold(self):
+        values = {"A": "x=y", "B": " edge ", "C": "line\nline\r\n", "D": "", "E": "é☃😀", "F": "#$\"'\\",
+                  "_9": "x" * 100000}
+        session = self.session(env=values)
+        self.assert_success(session.run_code(
+            "import os, sys; print(all(os.environ[k] == v for k, v in eval(sys.stdin.read()).items()))",
+            stdin=repr(values)), "True\n")
+        for bad in ({"": "x"}, {"A=B": "x"}, {"1A": "x"}, {"A-B": "x"}, {"A B": "x"}, {"É": "x"},
+                    {"A": "x\0y"}, {"A": None}, {"A": 1}):
+            reply = self.create(env=bad)
+            self.assertEqual((reply.status, reply.json["code"]), (422, "bad_value"), reply)
+
+
 class Secrets(sessionkit.Case):
     def test_files_of_that_box_alone(self):
         value = harness.new_mark()

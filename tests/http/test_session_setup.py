@@ -102,6 +102,15 @@ class Steps(sessionkit.Case):
         found = session.post("setup", {"command": script}).json["stdout"].split()
         self.assertEqual(found, host)
 
+    def test_its_box_has_the_same_walls(self):
+        script = ("grep -E '^(Cap...|NoNewPrivs|Seccomp):' /proc/self/status; touch /usr/x /etc/x 2>&1;"
+                  "ls /root /home 2>&1; id -u; cat /etc/shadow 2>&1; true")
+        session = self.session()
+        found = session.post("setup", {"command": script}).json["stdout"]
+        self.assertEqual(found, session.shell(script)["stdout"])
+        self.assertEqual(found.count("0000000000000000"), 5)
+        self.assertIn("Read-only file system", found)
+
     def test_a_failed_step_of_a_ready_session(self):
         session = self.session()
         session.put("f", b"1")
