@@ -151,10 +151,9 @@ void api_call_finish(struct api_call *call)
 
 void api_reply_init(struct api_reply *reply)
 {
-    *reply = (struct api_reply){ .status = 500,
-                                 .body = BUF_INIT(REPLY_MAX),
-                                 .file = -1,
-                                 .stream_size = API_SIZE_UNKNOWN };
+    *reply = (struct api_reply){
+        .status = 500, .body = BUF_INIT(REPLY_MAX), .file = -1, .stream_size = API_SIZE_UNKNOWN
+    };
 }
 
 void api_reply_done(struct api_reply *reply)

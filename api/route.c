@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/resource_archive.h"
 #include "api/mcp.h"
+#include "api/resource_archive.h"
 #include "api/resource_batch.h"
 #include "api/resource_execution.h"
 #include "api/resource_file.h"

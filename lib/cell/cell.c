@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
-#include "lib/cell/bundle.h"
 #include "lib/cell/booted.h"
+#include "lib/cell/bundle.h"
 #include "lib/cell/program.h"
 #include "lib/cell/wire.h"
 

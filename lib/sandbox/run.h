@@ -64,18 +64,18 @@ struct run_request {
     bool require_limits; /* refuse rather than run with a cap that is not in force */
     bool network;
     bool track_files;
-    bool deps_readonly;     /* what setup installed can't be changed */
-    bool stdout_base64;     /* presentation only: carried for the reply */
+    bool deps_readonly;                /* what setup installed can't be changed */
+    bool stdout_base64;                /* presentation only: carried for the reply */
     enum run_disconnect on_disconnect; /* the same */
-    char *id;               /* the caller's own execution id, NULL: one is made */
+    char *id;                          /* the caller's own execution id, NULL: one is made */
     char fingerprint[65];   /* hash of the body, to know the same request again; "": none */
     double queue_timeout_s; /* 0: waits as long as it takes */
     char *cell_session;     /* of a cell: where it runs */
     char *cell_kernel;
-    bool kill_at_end;       /* of a cell: its deadline and cancel kill the kernel at once */
-    bool interactive;       /* stdin stays open for execution_write_stdin */
-    bool detach;            /* a background process: no deadline but its session's end */
-    bool live_output;       /* somebody follows: python flushes at each line end */
+    bool kill_at_end; /* of a cell: its deadline and cancel kill the kernel at once */
+    bool interactive; /* stdin stays open for execution_write_stdin */
+    bool detach;      /* a background process: no deadline but its session's end */
+    bool live_output; /* somebody follows: python flushes at each line end */
     uint64_t caller;
     bool all;                     /* the caller may see executions and sessions of others */
     struct session_hold *session; /* NULL: a one-shot; given back by run_request_free */

@@ -99,7 +99,8 @@ struct pool_job;
 
 /*
  * Runs a job on the lane of copies and archives, in its caller's turn: work on files that takes
- * longer than the quick lane has time for. 0, or -1 QUEUE_FULL, SHUTTING_DOWN (the job stays the caller's).
+ * longer than the quick lane has time for. 0, or -1 QUEUE_FULL, SHUTTING_DOWN (the job stays the
+ * caller's).
  */
 int sandbox_work(struct sandbox *sandbox, struct pool_job *job, struct err *err);
 

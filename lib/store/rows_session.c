@@ -269,7 +269,8 @@ static void begin_list(struct statement *s, struct store *store,
     (void)buf_printf(
         &sql, "SELECT " COLUMNS " FROM sessions WHERE ?1 > 0%s%s%s%s%s%s",
         filter->state != NULL ? " AND state = ?2" : "",
-        filter->except != NULL ? " AND state <> ?7" : "", filter->by_caller ? " AND caller = ?3" : "",
+        filter->except != NULL ? " AND state <> ?7" : "",
+        filter->by_caller ? " AND caller = ?3" : "",
         filter->label != NULL ? " AND id IN (SELECT session_id FROM labels WHERE label = ?4)" : "",
         after != NULL ? " AND (created_ms, id) < (?5, ?6)" : "",
         " ORDER BY created_ms DESC, id DESC LIMIT ?1");

@@ -173,7 +173,7 @@ class Events(streamkit.Case):
         self.assertGreaterEqual(len(events), 1000)
         name = events[0]["id"]
         with self.daemon.connect() as connection:
-            for after in range(-1, len(events)):
+            for after in range(-1, len(events), 1 if harness.SLOW == 1 else 13):
                 accept = streamkit.SSE if after % 50 == 7 else NDJSON
                 query = f"?after={after}" if after >= 0 else ""
                 reply = connection.exchange("GET", f"/v1/executions/{name}/events{query}",

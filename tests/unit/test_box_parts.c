@@ -130,7 +130,9 @@ static void a_start_message_is_checked(void **state)
     struct init_wire_strings strings = { 0 };
 
     (void)state;
-    PUT(2, 1, "/w\0" "1 2 /p\0cat\0-\0K=V");
+    PUT(2, 1,
+        "/w\0"
+        "1 2 /p\0cat\0-\0K=V");
     assert_true(PARSES());
     assert_string_equal(strings.cwd, "/w");
     assert_string_equal(strings.pins, "1 2 /p");

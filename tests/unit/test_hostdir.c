@@ -196,11 +196,11 @@ static void workspaces_refused(void **unused)
 
 static void targets(void **unused)
 {
-    static const char *const refused[] = {
-        "/",    "//",   "/proc", "/proc/x",      "/sys",       "/dev", "/dev/shm/x",
-        "/run", "/usr", "/etc/", "/workspace/.", "/workspace/data", "/run/kernd", "/lib",
-        "/run/kernd/init.sock"
-    };
+    static const char *const refused[] = { "/",          "//",           "/proc",
+                                           "/proc/x",    "/sys",         "/dev",
+                                           "/dev/shm/x", "/run",         "/usr",
+                                           "/etc/",      "/workspace/.", "/workspace/data",
+                                           "/run/kernd", "/lib",         "/run/kernd/init.sock" };
     static const char *const malformed[] = { "data", "", "/a/../b", "/..", "/a:b", "/a\tb" };
     struct err err = ERR_INIT;
     char *path = NULL;
