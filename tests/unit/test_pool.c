@@ -185,6 +185,28 @@ static void a_full_queue_refuses(void **state)
     pool_free(pool);
 }
 
+static void what_was_admitted_before_finds_room(void **state)
+{
+    struct scene scene;
+    struct job gate;
+    struct job jobs[3];
+    struct err err = ERR_INIT;
+    struct pool *pool = pool_new("test", 1, 2, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    occupy(pool, &scene, &gate, 1);
+    submit_letters(pool, &scene, jobs, "AB");
+    jobs[2] = make_job(&scene, 'C', 'C');
+    assert_int_equal(pool_resubmit(pool, &jobs[2].base, &err), 0);
+    open_gate(&scene);
+    wait_for(&scene, &scene.done, 4);
+    pool_close(pool);
+    assert_int_equal(pool_resubmit(pool, &jobs[2].base, &err), -1);
+    assert_int_equal(err.code, ERR_SHUTTING_DOWN);
+    pool_free(pool);
+}
+
 static void withdrawn_jobs_do_not_run(void **state)
 {
     struct scene scene;
@@ -351,6 +373,7 @@ int main(void)
         cmocka_unit_test(callers_take_turns),
         cmocka_unit_test(positions_tell_the_real_order),
         cmocka_unit_test(a_full_queue_refuses),
+        cmocka_unit_test(what_was_admitted_before_finds_room),
         cmocka_unit_test(withdrawn_jobs_do_not_run),
         cmocka_unit_test(closing_drops_what_waits),
         cmocka_unit_test(freeing_waits_for_running_jobs),
