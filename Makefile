@@ -298,7 +298,7 @@ cppcheck:
 	    -DKERND_VERSION='"$(VERSION)"' -I. $(PRODUCT_C) && echo 'cppcheck: ok'
 
 shellcheck:
-	$(Q)shellcheck $(SHELL_FILES) && echo 'shellcheck: ok'
+	$(Q)shellcheck -x -P SCRIPTDIR $(SHELL_FILES) && echo 'shellcheck: ok'
 
 layers banned sizes routes:
 	$(Q)$(PYTHON) -B tests/lint/$@.py

@@ -95,7 +95,7 @@ static void choose_engine(void *target, size_t index)
     struct options_in *in = target;
 
     free(CLEANUP_TAKE(in->session.engine));
-    if (index > 0) {
+    if (index == 1 || index == 2) {
         in->session.engine = alloc_text(engines[index]);
         if (!text_equal(engines[index], in->engine)) {
             (void)unsupported(in, "/engine", "is the only one it has");

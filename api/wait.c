@@ -31,9 +31,10 @@ struct waiting {
     struct api_hook hook;
 };
 
-static void let_go(struct waiting *waiting)
+/* Gives back that many references at once: nothing is touched behind the last. */
+static void let_go(struct waiting *waiting, int references)
 {
-    if (atomic_fetch_sub(&waiting->references, 1) == 1) {
+    if (atomic_fetch_sub(&waiting->references, references) == references) {
         execution_unref(waiting->plan.execution);
         free(waiting);
     }
@@ -44,27 +45,21 @@ static bool claim(struct waiting *waiting)
     return !atomic_exchange(&waiting->claimed, true);
 }
 
-/* ---- withdrawing the others ---- */
+/* ---- withdrawing the others: 1 when one's reference is the withdrawer's to give back ---- */
 
-static void withdraw_client(struct waiting *waiting)
+static int withdraw_client(struct waiting *waiting)
 {
-    if (api_call_unwatch(waiting->call) != NULL) {
-        let_go(waiting);
-    }
+    return api_call_unwatch(waiting->call) != NULL;
 }
 
-static void withdraw_clock(struct waiting *waiting)
+static int withdraw_clock(struct waiting *waiting)
 {
-    if (waiting->plan.deadline != CLOCK_NEVER && alarm_clear(waiting->alarm, &waiting->entry)) {
-        let_go(waiting);
-    }
+    return waiting->plan.deadline != CLOCK_NEVER && alarm_clear(waiting->alarm, &waiting->entry);
 }
 
-static void withdraw_execution(struct waiting *waiting)
+static int withdraw_execution(struct waiting *waiting)
 {
-    if (execution_forget(waiting->plan.execution, &waiting->waiter)) {
-        let_go(waiting);
-    }
+    return execution_forget(waiting->plan.execution, &waiting->waiter);
 }
 
 static void answer(struct waiting *waiting, enum wait_end end)
@@ -77,41 +72,44 @@ static void answer(struct waiting *waiting, enum wait_end end)
 static void execution_done(struct execution_waiter *waiter)
 {
     struct waiting *waiting = CONTAINER_OF(waiter, struct waiting, waiter);
+    int references = 1;
 
     if (claim(waiting)) {
-        withdraw_client(waiting);
-        withdraw_clock(waiting);
+        references += withdraw_client(waiting);
+        references += withdraw_clock(waiting);
         answer(waiting, WAIT_DONE);
     }
-    let_go(waiting);
+    let_go(waiting, references);
 }
 
 static void time_passed(struct alarm_entry *entry)
 {
     struct waiting *waiting = CONTAINER_OF(entry, struct waiting, entry);
+    int references = 1;
 
     if (claim(waiting)) {
-        withdraw_client(waiting);
-        withdraw_execution(waiting);
+        references += withdraw_client(waiting);
+        references += withdraw_execution(waiting);
         answer(waiting, WAIT_LATE);
     }
-    let_go(waiting);
+    let_go(waiting, references);
 }
 
 /* Whoever has claimed the call is the only one to finish it: so it may be touched here. */
 static void client_gone(struct api_hook *hook, enum cancel_reason reason)
 {
     struct waiting *waiting = CONTAINER_OF(hook, struct waiting, hook);
+    int references = 1;
 
     if (waiting->plan.cancels) {
         /* Ends it, and so answers the call soon; perhaps within this call. */
         execution_cancel(waiting->plan.execution, reason);
     } else if (claim(waiting)) {
-        withdraw_clock(waiting);
-        withdraw_execution(waiting);
+        references += withdraw_clock(waiting);
+        references += withdraw_execution(waiting);
         answer(waiting, WAIT_ALONE);
     }
-    let_go(waiting);
+    let_go(waiting, references);
 }
 
 void wait_begin(struct api_call *call, const struct wait_plan *plan)
@@ -135,5 +133,5 @@ void wait_begin(struct api_call *call, const struct wait_plan *plan)
         alarm_set(alarm, &waiting->entry, plan->deadline);
     }
     execution_wait(execution, &waiting->waiter);
-    let_go(waiting);
+    let_go(waiting, 1);
 }

@@ -17,7 +17,7 @@
 #define CLONE_NEWTIME 0x00000080
 #endif
 
-#define SHMGET_MAX (64 * 1024)
+#define SHMGET_MAX (UINT64_C(64) * 1024)
 
 #define REFUSE(call, number)                                             \
     {                                                                    \

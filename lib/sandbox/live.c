@@ -83,7 +83,7 @@ static struct execution **collect(struct live *live, const char *session_id, siz
     (void)pthread_mutex_lock(&live->lock);
     for (struct execution *e = live->first; e != NULL; e = e->next) {
         if (session_id == NULL || text_equal(execution_session_id(e), session_id)) {
-            found = alloc_resize(found, count + 1, sizeof(*found));
+            found = alloc_resize(found, count + 1, sizeof(struct execution *));
             found[count++] = execution_ref(e);
         }
     }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -60,15 +61,13 @@ static la_ssize_t input(struct archive *archive, void *context, const void **ret
 static int refuse(struct err *err, const char *name, const char *rule)
 {
     char shown[NAME_SHOWN + 1];
-    size_t size = 0;
 
-    for (; size < NAME_SHOWN && name[size] != '\0'; size++) {
-        shown[size] = name[size];
-        if (name[size] < ' ' || name[size] > '~') {
-            shown[size] = '?';
+    (void)snprintf(shown, sizeof(shown), "%s", name);
+    for (char *at = shown; *at != '\0'; at++) {
+        if (*at < ' ' || *at > '~') {
+            *at = '?';
         }
     }
-    shown[size] = '\0';
     return err_set(err, ERR_BAD_ARCHIVE, 0, "member '%s': %s", shown, rule);
 }
 
