@@ -2,7 +2,7 @@
 /*
  * Job: files of sessions: list, read, write, delete, move.
  * Owns: nothing; a file that is read becomes the reply's.
- * Threads: handlers on the quick lane.
+ * Threads: handlers on the quick lane; what takes longer on that of copies.
  * May include: lib/base, lib/sandbox.
  */
 #include "api/resource_file.h"
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/away.h"
 #include "api/decode.h"
 #include "api/download.h"
 #include "api/header.h"
@@ -24,6 +25,7 @@
 #include "lib/sandbox/sandbox.h"
 #include "lib/sandbox/session_files.h"
 
+#define QUICK_BYTES (UINT64_C(4) << 20)
 #define LIST_LIMIT 1000
 #define LIST_LIMIT_MAX 10000
 #define ETAG_HEADER_SIZE (ENTRY_ETAG_SIZE + 2)
@@ -208,7 +210,7 @@ static int put(const struct api_call *call, const struct file *file, bool *ret_c
     return session_files_put(file->hold, &wanted, ret_created, ret_entry, err);
 }
 
-void resource_file_put(struct api_call *call)
+static void work_put(struct api_call *call)
 {
     struct file file = { .hold = NULL };
     struct err err = ERR_INIT;
@@ -235,9 +237,19 @@ void resource_file_put(struct api_call *call)
     api_call_finish(call);
 }
 
+/* To bring a large one to the disk takes its time. */
+void resource_file_put(struct api_call *call)
+{
+    if (call->body_file_size > QUICK_BYTES) {
+        away_run(call, work_put);
+    } else {
+        work_put(call);
+    }
+}
+
 /* ---- delete, move ---- */
 
-void resource_file_delete(struct api_call *call)
+static void work_delete(struct api_call *call)
 {
     static const char *const known[] = { "recursive", NULL };
     struct file file = { .hold = NULL };
@@ -259,6 +271,16 @@ void resource_file_delete(struct api_call *call)
         return;
     }
     resource_finish_empty(call);
+}
+
+/* A tree may be of any size. */
+void resource_file_delete(struct api_call *call)
+{
+    if (call->query[0] != '\0') {
+        away_run(call, work_delete);
+    } else {
+        work_delete(call);
+    }
 }
 
 static int move(const struct api_call *call, const struct session_in_move *move,

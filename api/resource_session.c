@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: look up, list, change, delete and fork sessions (resource_session_make.c makes them).
- * Owns: forks under way.
- * Threads: handlers on the quick lane; a fork on a run thread, since it copies.
+ * Owns: nothing.
+ * Threads: handlers on the quick lane; a fork on the lane of copies.
  * May include: lib/base, lib/sandbox.
  */
 #include "api/resource_session.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "api/away.h"
 #include "api/decode.h"
 #include "api/resource.h"
 #include "api/rights.h"
@@ -17,8 +17,6 @@
 #include "api/session_out.h"
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
-#include "lib/base/container.h"
-#include "lib/base/pool.h"
 #include "lib/sandbox/sandbox.h"
 
 #define LIST_LIMIT 100
@@ -198,61 +196,27 @@ void resource_session_delete(struct api_call *call)
 
 /* ---- fork ---- */
 
-struct fork {
-    struct pool_job job;
-    struct api_call *call;
-    char from[RESOURCE_ID_SIZE];
-    char *to; /* NULL: an id is made */
-};
-
-static void fork_free(struct fork *fork)
+static void work_fork(struct api_call *call)
 {
-    free(fork->to);
-    free(fork);
-}
-
-static void fork_run(struct pool_job *job)
-{
-    struct fork *fork = CONTAINER_OF(job, struct fork, job);
-    struct api_call *call = fork->call;
     const struct session_actor actor = resource_actor(call);
     CLEANUP_FREE char *location = NULL;
+    CLEANUP_FREE char *to = NULL;
+    char from[RESOURCE_ID_SIZE];
     struct session_view view;
     struct err err = ERR_INIT;
 
-    if (session_fork(call->api->sandbox, &actor, fork->from, fork->to, &view, &err) < 0) {
-        fork_free(fork);
+    if (begin(call, from, &err) < 0 ||
+        session_in_fork(call->body, call->body_size, &to, &err) < 0 ||
+        session_fork(call->api->sandbox, &actor, from, to, &view, &err) < 0) {
         resource_fail(call, &err);
         return;
     }
-    fork_free(fork);
     location = alloc_printf("/v1/sessions/%s", view.id);
     api_reply_header(&call->reply, "Location", location);
     answer(call, 201, &view);
 }
 
-static void fork_drop(struct pool_job *job)
-{
-    struct fork *fork = CONTAINER_OF(job, struct fork, job);
-    struct api_call *call = fork->call;
-    struct err err = ERR_INIT;
-
-    fork_free(fork);
-    (void)err_set(&err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
-    resource_fail(call, &err);
-}
-
 void resource_session_fork(struct api_call *call)
 {
-    struct fork *fork = alloc_zero(1, sizeof(*fork));
-    struct err err = ERR_INIT;
-
-    fork->call = call;
-    fork->job = (struct pool_job){ .run = fork_run, .drop = fork_drop, .caller = call->caller };
-    if (begin(call, fork->from, &err) < 0 ||
-        session_in_fork(call->body, call->body_size, &fork->to, &err) < 0 ||
-        sandbox_work(call->api->sandbox, &fork->job, &err) < 0) {
-        fork_free(fork);
-        resource_fail(call, &err);
-    }
+    away_run(call, work_fork);
 }
