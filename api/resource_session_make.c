@@ -17,6 +17,7 @@
 #include "api/rights.h"
 #include "api/session_in.h"
 #include "api/session_out.h"
+#include "api/ticket.h"
 #include "api/wait.h"
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
@@ -104,6 +105,12 @@ static void await_setup(struct api_call *call, struct execution *setup,
                         void (*answer)(struct api_call *call, struct execution *execution,
                                        enum wait_end end))
 {
+    struct ticket ticket;
+
+    if (ticket_read(call, &ticket, NULL) == 0 && (ticket.form != TICKET_JSON || ticket.async)) {
+        ticket_answer(call, &ticket, setup);
+        return;
+    }
     wait_begin(
         call, &(struct wait_plan){
                   .execution = setup, .deadline = CLOCK_NEVER, .cancels = true, .answer = answer });
@@ -136,12 +143,15 @@ static int read_create(const struct api_call *call, char **ret_id, struct option
 {
     const struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
                                       .narrow = call->scope != API_SCOPE_FULL };
+    struct ticket ticket;
 
-    if (resource_accepts_json(call, err) < 0 || resource_no_query(call, err) < 0 ||
+    if (ticket_read(call, &ticket, err) < 0 || resource_no_query(call, err) < 0 ||
         session_in_create(call->body, call->body_size, &base, ret_id, ret_options, err) < 0) {
         return -1;
     }
-    if (rights_check_options(call, ret_options, err) < 0) {
+    /* Only a setup has anything to tell but the session itself. */
+    if ((ret_options->setup == NULL && resource_accepts_json(call, err) < 0) ||
+        rights_check_options(call, ret_options, err) < 0) {
         options_done(ret_options);
         return -1;
     }
@@ -222,8 +232,9 @@ void resource_session_make_setup(struct api_call *call)
     struct execution *setup = NULL;
     struct err err = ERR_INIT;
     char id[RESOURCE_ID_SIZE];
+    struct ticket ticket;
 
-    if (resource_accepts_json(call, &err) == 0 && resource_no_query(call, &err) == 0 &&
+    if (ticket_read(call, &ticket, &err) == 0 && resource_no_query(call, &err) == 0 &&
         resource_id(call, "id", ERR_SESSION_NOT_FOUND, id, &err) == 0 &&
         session_in_setup(call->body, call->body_size, &command, &err) == 0 &&
         rights_check_setup(call, &err) == 0) {

@@ -511,6 +511,33 @@ class InSessions(sessionkit.Case, streamkit.Case):
             value = self.ended(reply.json["id"])
             self.assertEqual((value["stdout"], value["sessionId"]), ("x\n", session.id))
 
+    def test_a_setup_has_the_forms_too(self):
+        session = self.session()
+        body = {"command": "echo out; echo x >made"}
+        for accept in (NDJSON, streamkit.SSE):
+            with self.stream("POST", f"{session.path}/setup", body, accept=accept) as stream:
+                events = complete(stream.all())
+            self.assertEqual(output(events), "out\n")
+            self.assertEqual((events[-1]["kind"], events[-1]["sessionId"]), ("setup", session.id))
+        reply = session.post("setup", body, headers={"Prefer": "respond-async"})
+        self.assertEqual((reply.status, reply.json["kind"]), (202, "setup"))
+        self.assertEqual(self.ended(reply.json["id"])["stdout"], "out\n")
+        self.assertEqual(session.content("made"), b"x\n")
+
+    def test_a_session_that_is_made_tells_its_setup(self):
+        with self.stream("POST", "/v1/sessions", {"setup": "echo making"}) as stream:
+            events = complete(stream.all())
+        self.assertEqual(output(events), "making\n")
+        path = f"/v1/sessions/{events[-1]['sessionId']}"
+        self.assertEqual(self.daemon.get(path).json["state"], "ready")
+        self.daemon.request("DELETE", path)
+        with self.stream("POST", "/v1/sessions", {"setup": "echo no; exit 3"}) as stream:
+            events = complete(stream.all())
+        self.assertEqual((output(events), events[-1]["exitCode"]), ("no\n", 3))
+        self.assertEqual(self.daemon.get(f"/v1/sessions/{events[-1]['sessionId']}").status, 404)
+        reply = self.daemon.post("/v1/sessions", {}, headers={"Accept": NDJSON})
+        self.assert_problem(reply, 406, "not_acceptable")
+
     def test_a_client_that_leaves(self):
         session = self.session()
         mark = harness.new_mark()
