@@ -257,13 +257,17 @@ coverage:
 	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --print-summary \
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
-.PHONY: bench bench-kernels stress
+.PHONY: bench bench-kernels bench-sessions stress
 bench: all
 	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
 
 # Beside Jupyter, where that is installed.
 bench-kernels: all
 	$(Q)$(PYTHON) -B tests/bench/kernels.py $(ARGS)
+
+# Many sessions, large files, many files.
+bench-sessions: all
+	$(Q)$(PYTHON) -B tests/bench/sessions.py $(ARGS)
 
 stress: all
 	$(Q)$(PYTHON) -B tests/http/run.py --jobs 1 $(T:%=--only %) tests/stress
