@@ -317,7 +317,7 @@ analyze:
 
 PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
     libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libcmocka-dev python3 python3-yaml curl \
-    bzip2 xz-utils zstd
+    python3-pip bzip2 xz-utils zstd
 # Beside the tools, the Python packages that must work in a box.
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git \
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests

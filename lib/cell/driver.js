@@ -15,12 +15,14 @@ const { install } = require('./driver_globals.js');
 const CODE = '/run/kernd/cell.js';
 const NAME = '[eval]';
 
-// import() of the code resolves from the working directory, as for an evaluated program.
+// Since node 20.10 and 21.7 the loader can be asked to resolve from the working directory.
+const LOADER = vm.constants && vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+
+// Before, import() of the code becomes a call of this: scripts have no loader without a flag that
+// child processes would inherit.
 function importer(module) {
-  const loader = vm.constants && vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
-  if (loader !== undefined) return loader;
   const base = pathToFileURL(module.filename);
-  return (specifier) => {
+  return async (specifier) => {
     if (/^\.{0,2}\//.test(specifier)) return import(new URL(specifier, base).href);
     if (Module.builtinModules.includes(specifier) || /^[a-z]+:/.test(specifier)) {
       return import(specifier);
@@ -66,9 +68,14 @@ function evaluateModule(source, directory) {
 }
 
 function compile(source, module) {
-  return new vm.Script(source, {
-    filename: NAME, importModuleDynamically: importer(module),
-  });
+  if (LOADER !== undefined) {
+    return new vm.Script(source, { filename: NAME, importModuleDynamically: LOADER });
+  }
+  const rewritten = require('./driver_imports.js').rewriteCalls(source);
+  if (rewritten !== source) {
+    Object.defineProperty(globalThis, '__import__', { value: importer(module) });
+  }
+  return new vm.Script(rewritten, { filename: NAME });
 }
 
 function evaluate(file) {
