@@ -17,6 +17,8 @@ const NAME = '[eval]';
 
 // Since node 20.10 and 21.7 the loader can be asked to resolve from the working directory.
 const LOADER = vm.constants && vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+// Here, not where it is used: the code must not see it in require.cache.
+const { rewriteCalls } = LOADER === undefined ? require('./driver_imports.js') : {};
 
 // Before, import() of the code becomes a call of this: scripts have no loader without a flag that
 // child processes would inherit.
@@ -71,7 +73,7 @@ function compile(source, module) {
   if (LOADER !== undefined) {
     return new vm.Script(source, { filename: NAME, importModuleDynamically: LOADER });
   }
-  const rewritten = require('./driver_imports.js').rewriteCalls(source);
+  const rewritten = rewriteCalls(source);
   if (rewritten !== source) {
     Object.defineProperty(globalThis, '__import__', { value: importer(module) });
   }
