@@ -105,11 +105,14 @@ class Spares(harness.Case):
     def test_a_spare_that_died_is_not_noticed(self):
         self.daemon.run_code("1")
         self.wait_for_spare()
-        for process in self.daemon.box_processes():
+        killed = self.daemon.box_processes()
+        for process in killed:
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it went with the one before
+        census.wait_gone(lambda: set(killed) & set(self.daemon.box_processes()),
+                         harness.seconds(10), "killed spares")
         result = self.daemon.run_code("6 * 7")
         self.assertEqual(result["results"][0]["data"]["text/plain"], "42")
 
