@@ -203,22 +203,29 @@ static bool is_taken(struct sandbox *sandbox, const char *id)
     return executions_check(sandbox, &everybody, id, NULL) == 0;
 }
 
-/* Into the list of those under way; one lock makes an id that callers chose that of one alone. */
-static int enlist(struct sandbox *sandbox, struct execution *execution, struct err *err)
+/* With its log, into the list of those under way: who finds it there can follow it. */
+static int list(struct sandbox *sandbox, struct execution *execution, struct err *err)
+{
+    if (open_log(sandbox, execution, err) < 0) {
+        return -1;
+    }
+    live_add(&sandbox->live, execution);
+    return 0;
+}
+
+/* One lock makes an id that a caller chose that of one alone. */
+static int list_named(struct sandbox *sandbox, struct execution *execution, struct err *err)
 {
     int result = 0;
 
-    if (execution->request->id == NULL) {
-        live_add(&sandbox->live, execution);
-        return 0;
-    }
     (void)pthread_mutex_lock(&sandbox->naming);
     if (is_taken(sandbox, execution->id)) {
         result = err_set(err, ERR_EXECUTION_EXISTS, 0, "the id is taken");
     } else if (records_insert(sandbox, execution, err) < 0) {
         result = -1;
-    } else {
-        live_add(&sandbox->live, execution);
+    } else if (list(sandbox, execution, err) < 0) {
+        records_remove(sandbox, execution);
+        result = -1;
     }
     (void)pthread_mutex_unlock(&sandbox->naming);
     return result;
@@ -248,15 +255,15 @@ static struct execution *submit(struct sandbox *sandbox, struct warm *warm,
         return NULL;
     }
     prepare(execution, warm);
-    if (enlist(sandbox, execution, &failure) < 0) {
+    if ((request->id != NULL ? list_named(sandbox, execution, &failure)
+                             : list(sandbox, execution, &failure)) < 0) {
         if (failure.code == ERR_EXECUTION_EXISTS) {
             same = find_same(sandbox, request, &failure);
         }
         execution_unref(execution);
     } else {
         execution_enter_session(execution);
-        if (open_log(sandbox, execution, &failure) == 0 &&
-            enqueue(sandbox, execution, &failure) == 0) {
+        if (enqueue(sandbox, execution, &failure) == 0) {
             if (request->id == NULL) {
                 records_put(sandbox, execution, EXECUTION_QUEUED);
             }

@@ -192,7 +192,7 @@ class Restarted(streamkit.Case):
         """Whenever it is killed: a repetition runs nothing that has run before."""
         for number in range(6):
             mark = f"moment-{number}-{harness.new_mark()}"
-            body = {"command": ["sh", "-c", "sleep 0.05; cat /proc/sys/kernel/random/uuid", mark]}
+            body = {"command": ["sh", "-c", "sleep 0.4; cat /proc/sys/kernel/random/uuid", mark]}
             connection = self.daemon.connect()
             connection.request("POST", "/v1/run", {
                 **self.daemon.authorization(), **key(mark), "Content-Type": "application/json"},
