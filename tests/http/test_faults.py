@@ -141,7 +141,8 @@ class Memory(harness.Case):
         self.how = self.daemon.get("/v1/capabilities").json["enforcement"]["memory"]
 
     def test_out_of_memory(self):
-        result = self.run_code('b = b"x"*(300<<20)', memoryMb=64)
+        # It stays: who only looks now and then must have time to see it.
+        result = self.run_code('import time; b = b"x"*(300<<20); time.sleep(20)', memoryMb=64)
         self.assert_fault(result, "oom")
         self.assertTrue(result["fault"]["evidence"])
         self.assertIn("64", result["fault"]["message"])

@@ -84,7 +84,7 @@ class Spares(harness.Case):
 
     def test_caps_of_one_call(self):
         self.daemon.run_code("1")
-        result = self.from_spare("b = b'x' * (300 << 20)", memoryMb=96)
+        result = self.from_spare("import time; b = b'x' * (300 << 20); time.sleep(20)", memoryMb=96)
         self.assertEqual(result["fault"]["type"], "oom")
         result = self.from_spare("import time; time.sleep(60)", timeoutS=0.5)
         self.assertEqual(result["fault"]["type"], "timeout")
