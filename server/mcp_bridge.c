@@ -20,8 +20,8 @@
 #include "lib/base/fd.h"
 #include "lib/base/id.h"
 #include "lib/base/text.h"
+#include "server/connect.h"
 #include "server/mcp_install.h"
-#include "server/mcp_launch.h"
 #include "server/mcp_post.h"
 
 #define POSTS_MAX 32 /* at once; more lines wait */
@@ -32,7 +32,7 @@
 #define EXIT_USAGE 2
 
 struct bridge {
-    struct mcp_launch launch;
+    struct connect way;
     char client[ID_SIZE]; /* Mcp-Session-Id: this process is one client */
     struct mcp_post posts[POSTS_MAX];
     struct buf in; /* of standard input */
@@ -60,6 +60,18 @@ static void refuse(struct bridge *bridge, const struct mcp_stdio_line *line, con
     (void)buf_append(&bridge->lines, "\n", 1);
 }
 
+/* Posts never block. */
+static int dial(const struct bridge *bridge, struct err *err)
+{
+    int fd = connect_open(&bridge->way, err);
+
+    if (fd >= 0 && fd_set_nonblocking(fd, true) < 0) {
+        fd_clear(&fd);
+        return err_set(err, ERR_IO, errno, "a connection: %s", err_errno_text(errno));
+    }
+    return fd;
+}
+
 static void take_line(struct bridge *bridge, struct mcp_post *post, const char *text, size_t size)
 {
     struct buf body = BUF_INIT(LINE_MAX_SIZE);
@@ -74,7 +86,7 @@ static void take_line(struct bridge *bridge, struct mcp_post *post, const char *
     mcp_stdio_read(body.data, body.size, &line);
     if (line.unreadable) {
         refuse(bridge, &line, "the line is not JSON");
-    } else if ((fd = mcp_launch_connect(&bridge->launch, &err)) >= 0) {
+    } else if ((fd = dial(bridge, &err)) >= 0) {
         mcp_post_begin(post, fd, bridge->client, &line, &body);
     } else {
         (void)fprintf(stderr, "kernd mcp: %s\n", err.msg);
@@ -205,11 +217,14 @@ int mcp_bridge_main(int count, char *const *arguments)
     if (count > 0 && text_equal(arguments[0], "install")) {
         return mcp_install_main(count - 1, arguments + 1);
     }
-    if (mcp_launch_open(&bridge.launch, count, arguments, &err) < 0) {
+    if (count == 2 && text_equal(arguments[0], "--socket")) {
+        connect_at(&bridge.way, arguments[1]);
+    } else if (connect_find(&bridge.way, count, arguments, &err) < 0) {
         (void)fprintf(stderr, "kernd mcp: %s\nkernd mcp: %s\n", err.msg, err.remedy);
+        connect_done(&bridge.way);
         return EXIT_USAGE;
     }
     run(&bridge);
-    mcp_launch_close(&bridge.launch);
+    connect_done(&bridge.way);
     return EXIT_SUCCESS;
 }

@@ -5,7 +5,7 @@
  * Threads: one.
  * May include: server, lib/base.
  */
-#include "server/mcp_launch.h"
+#include "server/connect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@
 /* ---- where ---- */
 
 /* Root's server becomes another account, which has places of its own. */
-static int find_places(struct mcp_launch *launch, struct config *config, struct err *err)
+static int find_places(struct connect *way, struct config *config, struct err *err)
 {
     const char *account = NULL;
 
@@ -44,73 +44,62 @@ static int find_places(struct mcp_launch *launch, struct config *config, struct 
     if (places_resolve(config, account, err) < 0) {
         return -1;
     }
-    launch->socket = alloc_printf("%s/kernd.sock", config->runtime_dir);
+    way->socket = alloc_printf("%s/kernd.sock", config->runtime_dir);
     for (size_t i = 0; i < config->listens.count; i++) {
         if (text_starts_with(config->listens.items[i], "unix:")) {
-            free(launch->socket);
-            launch->socket = alloc_text(config->listens.items[i] + strlen("unix:"));
+            free(way->socket);
+            way->socket = alloc_text(config->listens.items[i] + strlen("unix:"));
         }
     }
-    launch->log =
-        alloc_printf("%s/kernd-mcp.log", account != NULL ? "/var/log" : config->state_dir);
+    way->token = alloc_printf("%s/token", config->runtime_dir);
+    way->log = alloc_printf("%s/kernd.log", account != NULL ? "/var/log" : config->state_dir);
     return account != NULL ? 0 : dirs_make_private(config->state_dir, geteuid(), getegid(), err);
 }
 
-static int read_options(struct mcp_launch *launch, int count, char *const *arguments,
-                        struct err *err)
+int connect_find(struct connect *way, int count, char *const *options, struct err *err)
 {
     enum cli_command command = CLI_HELP;
     struct config config;
     int result;
 
-    strv_add_all(&launch->serve, "kernd", "serve", NULL);
+    *way = (struct connect){ .socket = NULL };
+    strv_add_all(&way->serve, "kernd", "serve", NULL);
     for (int i = 0; i < count; i++) {
-        strv_add(&launch->serve, arguments[i]);
+        strv_add(&way->serve, options[i]);
     }
     config_init(&config);
-    result =
-        cli_parse((int)launch->serve.count - 1, launch->serve.items + 1, &config, &command, err);
+    result = cli_parse((int)way->serve.count - 1, way->serve.items + 1, &config, &command, err);
     if (result == 0 && command != CLI_SERVE) {
-        result = err_set(err, ERR_BAD_VALUE, 0,
-                         "usage: kernd mcp [--socket PATH | options of "
-                         "serve], or kernd mcp install --client NAME");
+        result = err_set(err, ERR_BAD_VALUE, 0, "these are not options of kernd serve");
         (void)err_remedy(err, "see: kernd help");
     }
     if (result == 0) {
-        result = find_places(launch, &config, err);
+        result = find_places(way, &config, err);
     }
     config_done(&config);
     return result;
 }
 
-int mcp_launch_open(struct mcp_launch *launch, int count, char *const *arguments, struct err *err)
+void connect_at(struct connect *way, const char *socket)
 {
-    *launch = (struct mcp_launch){ .socket = NULL };
-    if (count == 2 && text_equal(arguments[0], "--socket")) {
-        launch->socket = alloc_text(arguments[1]);
-        return 0;
-    }
-    if (read_options(launch, count, arguments, err) < 0) {
-        mcp_launch_close(launch);
-        return -1;
-    }
-    return 0;
+    *way = (struct connect){ .socket = alloc_text(socket) };
 }
 
-void mcp_launch_close(struct mcp_launch *launch)
+void connect_done(struct connect *way)
 {
-    free(launch->socket);
-    free(launch->log);
-    strv_done(&launch->serve);
-    *launch = (struct mcp_launch){ .socket = NULL };
+    free(way->socket);
+    free(way->token);
+    free(way->log);
+    strv_done(&way->serve);
+    *way = (struct connect){ .socket = NULL };
 }
 
 /* ---- connecting ---- */
 
-/* -1 with errno. */
-static int try_connect(const char *path)
+int connect_try(const struct connect *way)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
+    const char *path = way->socket;
     int fd;
     int failed;
 
@@ -120,8 +109,7 @@ static int try_connect(const char *path)
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-        fd_set_nonblocking(fd, true) == 0) {
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
         return fd;
     }
     failed = errno;
@@ -132,7 +120,7 @@ static int try_connect(const char *path)
 
 /* ---- starting ---- */
 
-static int start(const struct mcp_launch *launch, pid_t *ret_pid)
+static int start(const struct connect *way, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -142,10 +130,10 @@ static int start(const struct mcp_launch *launch, pid_t *ret_pid)
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
     (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, launch->log,
+    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, way->log,
                                            O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
     (void)posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-    failed = posix_spawn(ret_pid, "/proc/self/exe", &files, &attributes, strv_argv(&launch->serve),
+    failed = posix_spawn(ret_pid, "/proc/self/exe", &files, &attributes, strv_argv(&way->serve),
                          environ);
     (void)posix_spawn_file_actions_destroy(&files);
     (void)posix_spawnattr_destroy(&attributes);
@@ -153,7 +141,7 @@ static int start(const struct mcp_launch *launch, pid_t *ret_pid)
 }
 
 /* A server that ends at once may have found another one there already. */
-static int wait_for_server(const struct mcp_launch *launch, pid_t pid, struct err *err)
+static int wait_for_server(const struct connect *way, pid_t pid, struct err *err)
 {
     const int64_t deadline = clock_deadline_after_s(START_LIMIT_S);
     bool ended = false;
@@ -161,35 +149,39 @@ static int wait_for_server(const struct mcp_launch *launch, pid_t pid, struct er
 
     while (fd < 0 && !clock_passed(deadline)) {
         (void)poll(NULL, 0, TRY_EVERY_MS);
-        fd = try_connect(launch->socket);
+        fd = connect_try(way);
         if (fd < 0 && ended) {
             break;
         }
         ended = ended || waitpid(pid, NULL, WNOHANG) == pid;
     }
-    return fd >= 0 ? fd
-                   : err_set(err, ERR_IO, 0, "the kernd server could not be started: see %s",
-                             launch->log);
+    if (fd >= 0) {
+        return fd;
+    }
+    (void)err_set(err, ERR_IO, 0, "the kernd server could not be started");
+    return err_remedy(err, "its log tells why: %.200s", way->log);
 }
 
-int mcp_launch_connect(struct mcp_launch *launch, struct err *err)
+int connect_open(const struct connect *way, struct err *err)
 {
-    const int fd = try_connect(launch->socket);
+    const int fd = connect_try(way);
     pid_t pid = 0;
     int failed;
 
     if (fd >= 0) {
         return fd;
     }
-    if (launch->log == NULL || (errno != ENOENT && errno != ECONNREFUSED)) {
-        return err_set(err, ERR_IO, errno, "no connection to %s: %s", launch->socket,
-                       err_errno_text(errno));
+    if (way->log == NULL || (errno != ENOENT && errno != ECONNREFUSED)) {
+        (void)err_set(err, ERR_IO, errno, "no connection to %.150s: %s", way->socket,
+                      err_errno_text(errno));
+        return err_remedy(err, "start a server there: kernd serve --listen unix:%.150s",
+                          way->socket);
     }
     while (waitpid(-1, NULL, WNOHANG) > 0) {
         /* one that was started before has ended */
     }
-    failed = start(launch, &pid);
-    return failed == 0 ? wait_for_server(launch, pid, err)
+    failed = start(way, &pid);
+    return failed == 0 ? wait_for_server(way, pid, err)
                        : err_set(err, ERR_IO, failed, "the kernd server cannot be started: %s",
                                  err_errno_text(failed));
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * connect: the way to the user's own server: where its socket is, and a server on it where there is
+ * none yet. For one thread.
+ */
+#ifndef KERND_SERVER_CONNECT_H
+#define KERND_SERVER_CONNECT_H
+
+#include "lib/base/err.h"
+#include "lib/base/strv.h"
+
+struct connect {
+    char *socket;
+    char *token;       /* the file of its token; NULL: not known */
+    char *log;         /* of a server that is started; NULL: none is */
+    struct strv serve; /* its arguments */
+};
+
+/*
+ * Where a server with these options of `kernd serve` listens, and how it is started. Makes its
+ * state directory, for the log. 0, or -1 with err: BAD_VALUE with a remedy for options that it
+ * would refuse. connect_done in any case.
+ */
+int connect_find(struct connect *way, int count, char *const *options, struct err *err);
+
+/* At this socket, and nowhere else: no server is started. */
+void connect_at(struct connect *way, const char *socket);
+
+void connect_done(struct connect *way);
+
+/* A blocking connection to whoever listens, -1 with errno. Starts nothing. */
+int connect_try(const struct connect *way);
+
+/*
+ * A blocking connection. Where nobody listens a server is started, detached, its output in the log,
+ * and waited for, at most 20 s. -1 with err and a remedy.
+ */
+int connect_open(const struct connect *way, struct err *err);
+
+#endif
