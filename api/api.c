@@ -21,7 +21,10 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/sandbox/sandbox.h"
 
+/* Of a Server-Timing value: a dozen names and numbers. */
+#define TIMING_MAX ((size_t)1024)
 /* The largest output there can be, twice, with every byte as an escape of six. */
 #define REPLY_MAX ((size_t)4 << 30)
 
@@ -145,6 +148,22 @@ void api_call_finish(struct api_call *call)
 {
     once_end(call);
     call->finish(call);
+}
+
+void api_call_replying(struct api_call *call)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT(TIMING_MAX);
+    struct steps reply = { .last_ns = call->steps.last_ns };
+
+    if (!call->timed) {
+        return;
+    }
+    steps_mark(&reply, STEP_REPLY);
+    steps_add(sandbox_steps(call->api->sandbox), &reply);
+    steps_join(&call->steps, &reply);
+    if (steps_put_header(&call->steps, &text) == 0) {
+        api_reply_header(&call->reply, "Server-Timing", text.data);
+    }
 }
 
 /* ---- replies ---- */

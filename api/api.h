@@ -18,6 +18,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/cancel.h"
 #include "lib/base/err.h"
+#include "lib/base/steps.h"
 #include "lib/base/strv.h"
 
 struct api;       /* the resources over one sandbox */
@@ -95,6 +96,8 @@ struct api_call {
     uint64_t caller; /* fairness key: token or peer uid */
     enum api_scope scope;
     int64_t received_ns; /* monotonic */
+    struct steps steps;  /* begun then */
+    bool timed;          /* steps are those of an execution, to be told */
     /* Set up by the server; fired through api_call_cancel only. */
     struct cancel cancel;
     _Atomic(struct api_hook *) hook; /* api's own: starts as NULL */
@@ -147,6 +150,12 @@ void api_reply_problem(struct api_reply *reply, const struct err *err, const cha
 
 void api_reply_init(struct api_reply *reply);
 void api_reply_done(struct api_reply *reply);
+
+/*
+ * The reply goes out now: the last step of a call that waited for its execution is counted, and the
+ * reply gets its Server-Timing. Event thread, once.
+ */
+void api_call_replying(struct api_call *call);
 
 /* ---- what handlers call ---- */
 

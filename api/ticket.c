@@ -118,6 +118,8 @@ static void answer_result(struct api_call *call, struct execution *execution)
     struct json_out json;
     const struct run_result *result = execution_result(execution, &err);
 
+    call->steps = *execution_steps(execution);
+    call->timed = true;
     if (result == NULL) {
         fail_execution(call, execution_id(execution), &err);
         return;
@@ -205,7 +207,7 @@ int ticket_check(const struct api_call *call, const struct run_request *request,
     return rights_check_request(call, request, err);
 }
 
-static void complete(const struct api_call *call, struct ticket *ticket,
+static void complete(struct api_call *call, struct ticket *ticket,
                      struct run_request *request)
 {
     const struct session_actor actor = resource_actor(call);
@@ -214,6 +216,8 @@ static void complete(const struct api_call *call, struct ticket *ticket,
     request->all = actor.all;
     request->live_output = ticket->form != TICKET_JSON;
     once_fingerprint(call, request->fingerprint);
+    steps_mark(&call->steps, STEP_PARSE);
+    request->steps = call->steps;
     /* A background program has no end to wait for. */
     ticket->async = ticket->async || (request->detach && ticket->form == TICKET_JSON);
 }

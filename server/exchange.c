@@ -34,6 +34,7 @@ struct exchange *exchange_new(struct edge *edge, struct connection *connection,
     exchange->raw_target = alloc_text(raw_target);
     exchange->target = alloc_copy(raw_target, strcspn(raw_target, "?"));
     exchange->call.received_ns = clock_mono_ns();
+    steps_begin(&exchange->call.steps, exchange->call.received_ns);
     exchange->call.body_file = -1;
     exchange->call.finish = finish;
     exchange->call.cancel.fd = -1;
@@ -229,6 +230,7 @@ int exchange_dispatch(struct exchange *exchange, struct err *err)
         return -1;
     }
     fill_call(exchange);
+    steps_mark(&exchange->call.steps, STEP_GUARD);
     exchange_set_phase(exchange, EXCHANGE_AWAY);
     /* Either http_cancel finds the exchange away, or this finds that it came too late. */
     if (atomic_load(&exchange->edge->stopping)) {

@@ -174,8 +174,10 @@ static int refuse_head(struct exchange *exchange)
 int intake_head(struct exchange *exchange, const char *method, const char *version)
 {
     struct err *err = &exchange->refusal;
-    int result = copy_head(exchange, method, version, err);
+    int result;
 
+    steps_mark(&exchange->call.steps, STEP_ACCEPT);
+    result = copy_head(exchange, method, version, err);
     (void)http_guard_request_id(&exchange->head, exchange->request_id);
     if (result < 0 || check_form(exchange, err) < 0 || check_route(exchange, err) < 0) {
         return refuse_head(exchange);

@@ -89,6 +89,7 @@ int reply_queue(struct exchange *exchange)
     enum MHD_Result result;
 
     exchange->closes = exchange->closes || atomic_load(&exchange->edge->draining);
+    api_call_replying(&exchange->call);
     complete_headers(reply, exchange->request_id, exchange->closes);
     response = make_response(exchange);
     if (response == NULL) {

@@ -26,6 +26,7 @@
 #include "lib/base/err.h"
 #include "lib/base/feed.h"
 #include "lib/base/sink.h"
+#include "lib/base/steps.h"
 #include "lib/base/strv.h"
 
 struct box;
@@ -114,6 +115,8 @@ struct box_io {
     int peer_fd;
     int (*peer_ready)(void *peer);
     void *peer;
+    /* Whoever hands the program over before a round marks that here (STEP_SEND); may be NULL. */
+    struct steps *steps;
 };
 
 /* What is known about a box that ended. Numbers that could not be measured are negative. */

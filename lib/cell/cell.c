@@ -159,6 +159,9 @@ static enum box_stop pump(struct box *box, struct once *once)
 {
     enum box_stop stop;
 
+    if (once->io->steps != NULL) {
+        steps_mark(once->io->steps, STEP_SEND);
+    }
     once->io->peer_ready = on_peer;
     once->io->peer = once;
     stop = box_pump(box, once->io);

@@ -237,6 +237,9 @@ int kernel_run(struct kernel *kernel, const struct kernel_cell *cell,
     }
     kernel->number++;
     if (send_cell(kernel, cell) == 0) {
+        if (cell->io->steps != NULL) {
+            steps_mark(cell->io->steps, STEP_SEND);
+        }
         take_turn(&turn);
     } else {
         reply.stop = errno == ETIMEDOUT ? BOX_STOP_DEADLINE : BOX_STOP_PEER_LOST;

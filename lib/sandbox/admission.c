@@ -147,6 +147,7 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
         execution->queue_alarm.ring = queue_timed_out;
         alarm_set(sandbox->alarm, &execution->queue_alarm, clock_deadline_after_s(queue_timeout_s));
     }
+    steps_mark(&execution->steps, STEP_ADMIT);
     submitted = execution->warm != NULL ? warm_enqueue(execution->warm, execution, err)
                                         : pool_submit(lane, &execution->job, err);
     if (submitted < 0) {

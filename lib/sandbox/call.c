@@ -81,6 +81,7 @@ static void prepare_io(struct call *call)
             request->detach ? CLOCK_NEVER : clock_deadline_after_s(request->limits.timeout_s),
         .cancel = &call->execution->cancel,
         .peer_fd = -1,
+        .steps = &call->execution->steps,
     };
 }
 
@@ -104,6 +105,7 @@ static int run_command(struct call *call, const struct strv *env, enum box_stop 
     if (box_begin(call->box, &program, err) < 0) {
         return -1;
     }
+    steps_mark(call->io.steps, STEP_SEND);
     *ret_stop = box_pump(call->box, &call->io);
     return 0;
 }
@@ -267,15 +269,19 @@ static int run_in_place(struct call *call, struct err *err)
         return -1;
     }
     execution_set_box(call->execution, call->box);
+    steps_mark(&call->execution->steps, STEP_TAKE);
     failed = run_program(call, &stop, err) < 0;
     execution_set_box(call->execution, NULL);
     if (failed) {
         drop_box(call);
         return -1;
     }
+    steps_mark(&call->execution->steps, STEP_RUN);
     finish_box(call, stop);
+    steps_mark(&call->execution->steps, STEP_REAP);
     place_collect(&call->place, call->request, call->result);
     tell_changes(call);
+    steps_mark(&call->execution->steps, STEP_DIFF);
     return 0;
 }
 
@@ -332,6 +338,7 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
         .taken_ns = clock_mono_ns(),
     };
 
+    steps_mark(&execution->steps, STEP_QUEUE);
     execution_set_running(execution);
     if (cancel_get(&execution->cancel) != CANCEL_NONE) {
         set_cancelled(&call);

@@ -57,6 +57,10 @@ struct execution *execution_new(struct sandbox *sandbox, struct run_request *req
     execution->queued_ns = clock_mono_ns();
     execution->queued_wall_ms = clock_wall_ms();
     run_result_init(&execution->result);
+    execution->steps = request->steps;
+    if (execution->steps.last_ns == 0) {
+        steps_begin(&execution->steps, execution->queued_ns);
+    }
     return execution;
 }
 
@@ -124,6 +128,11 @@ const struct run_result *execution_result(const struct execution *execution, str
     return &execution->result;
 }
 
+const struct steps *execution_steps(const struct execution *execution)
+{
+    return &execution->steps;
+}
+
 void execution_enter_session(struct execution *execution)
 {
     if (execution->request->session != NULL) {
@@ -187,6 +196,8 @@ void execution_finish(struct execution *execution, const struct err *failure)
     /* In one: who has read the last event finds it done, who finds it done can read all. */
     (void)pthread_mutex_lock(&execution->lock);
     write_end(execution, &event_text, &document);
+    steps_mark(&execution->steps, STEP_RECORD);
+    steps_add(&execution->sandbox->steps, &execution->steps);
     execution->state = EXECUTION_DONE;
     waiters = execution->waiters;
     execution->waiters = NULL;

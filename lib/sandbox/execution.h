@@ -30,6 +30,8 @@ const char *execution_id(const struct execution *execution);
 const char *execution_session_id(const struct execution *execution);
 /* NULL for what is not a cell. */
 const char *execution_kernel_id(const struct execution *execution);
+/* Where its time went; complete once it is done. Borrowed. */
+const struct steps *execution_steps(const struct execution *execution);
 enum execution_state execution_state(struct execution *execution);
 const struct run_request *execution_request(const struct execution *execution);
 

@@ -31,6 +31,7 @@ struct execution {
     struct pool_job job;
     struct sandbox *sandbox; /* borrowed: outlives every execution */
     int64_t queued_ns;
+    struct steps steps; /* of whoever has the execution: its submitter, then its run thread */
     int64_t queued_wall_ms;
 
     struct tape *tape; /* what happens is written here; one reference */

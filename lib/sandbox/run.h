@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/steps.h"
 #include "lib/base/strv.h"
 #include "lib/cell/bundle.h" /* readers of a result need its form */
 #include "lib/sandbox/limits.h"
@@ -79,6 +80,7 @@ struct run_request {
     uint64_t caller;
     bool all;                     /* the caller may see executions and sessions of others */
     struct session_hold *session; /* NULL: a one-shot; given back by run_request_free */
+    struct steps steps;           /* of the call that asks, until now; zeroed: none */
 };
 
 /* Appends copies of both paths to an owned array of mounts. */

@@ -310,6 +310,11 @@ void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
     };
 }
 
+struct steps_totals *sandbox_steps(struct sandbox *sandbox)
+{
+    return &sandbox->steps;
+}
+
 void sandbox_abilities(struct sandbox *sandbox, struct boxes_abilities *ret_abilities)
 {
     boxes_abilities(sandbox->boxes, ret_abilities);

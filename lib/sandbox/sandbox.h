@@ -77,6 +77,8 @@ int sandbox_ready(struct sandbox *sandbox, struct err *err);
 const struct limits *sandbox_maxima(const struct sandbox *sandbox);
 const struct limits *sandbox_defaults(const struct sandbox *sandbox);
 void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats);
+/* Where the time of all calls went, for any thread; the server adds its own part. */
+struct steps_totals *sandbox_steps(struct sandbox *sandbox);
 void sandbox_abilities(struct sandbox *sandbox, struct boxes_abilities *ret_abilities);
 
 /* "3.11.2" for python, node, bash as found for this engine, NULL when there is none. */

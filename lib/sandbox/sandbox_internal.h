@@ -49,6 +49,7 @@ struct sandbox {
     struct limits maxima;
     struct limits defaults;
     atomic_ullong executions_total;
+    struct steps_totals steps;
 
     pthread_mutex_t lock; /* closing, language versions */
     bool closing;

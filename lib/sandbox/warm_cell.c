@@ -149,6 +149,7 @@ static void prepare(struct execution *execution, struct box_io *io)
         .deadline = clock_deadline_after_s(limits->timeout_s),
         .cancel = &execution->cancel,
         .peer_fd = -1,
+        .steps = &execution->steps,
     };
     result->stdout_data.max = io->max_output;
     result->stderr_data.max = io->max_output;
@@ -178,7 +179,9 @@ static int run(struct warm *warm, struct execution *execution, struct round *rou
     execution_set_box(execution, kernel_box(warm->kernel));
     events_add(execution->tape, EVENT_STARTED, 0, NULL, 0);
     spawn_settle(); /* files may have been put since the last cell */
+    steps_mark(&execution->steps, STEP_TAKE);
     result = kernel_run(warm->kernel, &cell, &round->reply, err);
+    steps_mark(&execution->steps, STEP_RUN);
     execution_set_box(execution, NULL);
     set_running(warm, false);
     return result;

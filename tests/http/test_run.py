@@ -89,6 +89,35 @@ class Hello(harness.Case):
         self.assert_success(result, "".join(f"[{text}]" for text in odd))
 
 
+class Timing(harness.Case):
+    """Where the time of a call went."""
+
+    STEPS = ["accept", "guard", "parse", "admit", "queue", "take", "send", "run", "reap", "diff",
+             "record", "reply"]
+
+    def steps_of(self, reply):
+        steps = dict(part.split(";dur=") for part in reply.header("Server-Timing").split(", "))
+        return {name: float(spent) for name, spent in steps.items()}
+
+    def test_every_step_is_told_in_order(self):
+        reply = self.daemon.post("/v1/runCode", {"code": "import time; time.sleep(0.2)"})
+        steps = self.steps_of(reply)
+        self.assertEqual(list(steps), self.STEPS)
+        self.assertGreaterEqual(steps["run"], 200)
+        self.assertLess(steps["reply"], steps["run"])
+
+    def test_a_call_without_an_execution_has_none(self):
+        for target in ("/v1/version", "/v1/executions"):
+            self.assertIsNone(self.daemon.get(target).header("Server-Timing"))
+
+    def test_neither_has_a_refusal_or_a_stream(self):
+        refused = self.daemon.post("/v1/runCode", {"code": 1})
+        self.assertEqual((refused.status, refused.header("Server-Timing")), (422, None))
+        stream = self.daemon.post("/v1/runCode", {"code": "1"},
+                                  headers={"Accept": "application/x-ndjson"})
+        self.assertEqual((stream.status, stream.header("Server-Timing")), (200, None))
+
+
 class Input(harness.Case):
     """stdin, environment and working directory."""
 
