@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
+#include "lib/store/page.h"
 #include "lib/store/statement.h"
 #include "lib/store/store_internal.h"
 
 #define COLUMNS "id, name, state, spec, execution_id, caller, bytes, created_ms, used_ms"
-#define LIST_MAX 1000
 
 void rows_environment_done(struct rows_environment *row)
 {
@@ -141,38 +141,41 @@ int rows_environment_delete(struct store *store, const char *id, struct err *err
     return result;
 }
 
-void rows_environment_list_done(struct rows_environment_list *list)
+void rows_environment_page_done(struct rows_environment_page *page)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        rows_environment_done(&list->rows[i]);
+    for (size_t i = 0; i < page->count; i++) {
+        rows_environment_done(&page->rows[i]);
     }
-    free(list->rows);
-    *list = (struct rows_environment_list){ .count = 0 };
+    free(page->rows);
+    free(page->next_cursor);
+    *page = (struct rows_environment_page){ .count = 0 };
 }
 
-int rows_environment_list(struct store *store, struct rows_environment_list *ret_list,
-                          struct err *err)
+int rows_environment_list(struct store *store, size_t limit, const char *cursor,
+                          struct rows_environment_page *ret_page, struct err *err)
 {
-    struct rows_environment_list list = { .count = 0 };
+    struct rows_environment_page rows = { .count = 0 };
     struct statement s;
+    struct page page;
     int result;
 
+    if (page_init(&page, limit, cursor, err) < 0) {
+        return -1;
+    }
+    rows.rows = alloc_zero(limit, sizeof(*rows.rows));
     store_enter(store);
-    statement_begin(&s, store,
-                    "SELECT " COLUMNS " FROM environments"
-                    " ORDER BY created_ms DESC, id DESC LIMIT ?1");
-    statement_int(&s, 1, LIST_MAX);
-    while (statement_row(&s)) {
-        list.rows = alloc_resize(list.rows, list.count + 1, sizeof(*list.rows));
-        read_row(&s, &list.rows[list.count++]);
+    page_begin(&page, &s, store, COLUMNS, "environments");
+    while (page_row(&page, &s)) {
+        read_row(&s, &rows.rows[rows.count++]);
     }
     result = statement_end(&s, err);
     store_leave(store);
+    rows.next_cursor = page_end(&page);
     if (result < 0) {
-        rows_environment_list_done(&list);
+        rows_environment_page_done(&rows);
         return -1;
     }
-    *ret_list = list;
+    *ret_page = rows;
     return 0;
 }
 

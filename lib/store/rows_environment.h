@@ -39,15 +39,16 @@ int rows_environment_get(struct store *store, const char *id_or_name,
 /* 0 also when it is not there. */
 int rows_environment_delete(struct store *store, const char *id, struct err *err);
 
-struct rows_environment_list {
+struct rows_environment_page {
     struct rows_environment *rows;
     size_t count;
+    char *next_cursor; /* NULL: this was the last page */
 };
-void rows_environment_list_done(struct rows_environment_list *list);
+void rows_environment_page_done(struct rows_environment_page *page);
 
-/* All, newest first, 1000 at most. */
-int rows_environment_list(struct store *store, struct rows_environment_list *ret_list,
-                          struct err *err);
+/* Newest first; cursor NULL: from the start. 0, or -1 BAD_CURSOR. */
+int rows_environment_list(struct store *store, size_t limit, const char *cursor,
+                          struct rows_environment_page *ret_page, struct err *err);
 
 /* At start: what was "building" is "failed". */
 int rows_environment_lose(struct store *store, struct err *err);

@@ -10,10 +10,9 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
-#include "lib/base/buf.h"
 #include "lib/base/container.h"
 #include "lib/base/text.h"
-#include "lib/store/cursor.h"
+#include "lib/store/page.h"
 #include "lib/store/statement.h"
 #include "lib/store/store_internal.h"
 #include "lib/store/writer.h"
@@ -179,75 +178,40 @@ void rows_execution_page_done(struct rows_execution_page *page)
     *page = (struct rows_execution_page){ .count = 0 };
 }
 
-/* The second half is what lets the index of the few that are not done serve (partial indexes). */
-static const char *state_condition(const char *state)
-{
-    if (state == NULL) {
-        return "";
-    }
-    return text_equal(state, "done") ? " AND state = ?4" : " AND state = ?4 AND state <> 'done'";
-}
-
-/* The statement for just the conditions there are, so that an index fits each combination. */
-static void begin_list(struct statement *s, struct store *store,
-                       const struct rows_execution_filter *filter, const struct cursor *after)
-{
-    struct buf sql = BUF_INIT(1000);
-
-    (void)buf_printf(&sql, "SELECT " COLUMNS " FROM executions WHERE ?1 > 0%s%s%s%s%s",
-                     filter->session_id != NULL ? " AND session_id = ?2" : "",
-                     filter->by_caller ? " AND caller = ?3" : "", state_condition(filter->state),
-                     after != NULL ? " AND (created_ms, id) < (?5, ?6)" : "",
-                     " ORDER BY created_ms DESC, id DESC LIMIT ?1");
-    statement_begin_once(s, store, sql.data);
-    buf_done(&sql);
-    statement_int(s, 1, (int64_t)filter->limit + 1);
-    if (filter->session_id != NULL) {
-        statement_text(s, 2, filter->session_id);
-    }
-    if (filter->by_caller) {
-        statement_int(s, 3, (int64_t)filter->caller);
-    }
-    if (filter->state != NULL) {
-        statement_text(s, 4, filter->state);
-    }
-    if (after != NULL) {
-        statement_int(s, 5, after->created_ms);
-        statement_text(s, 6, after->id);
-    }
-}
-
 int rows_execution_list(struct store *store, const struct rows_execution_filter *filter,
                         struct rows_execution_page *ret_page, struct err *err)
 {
-    struct rows_execution_page page = { .count = 0 };
+    /* The second half is what lets the index of the few that are not done serve (partial indexes).
+     */
+    static const char alive[] = " AND state = ? AND state <> 'done'";
+    struct rows_execution_page rows = { .count = 0 };
     struct statement s;
-    struct cursor after;
+    struct page page;
     int result;
 
-    if (filter->cursor != NULL && cursor_parse(filter->cursor, &after, err) < 0) {
+    if (page_init(&page, filter->limit, filter->cursor, err) < 0) {
         return -1;
     }
+    page_text(&page, " AND session_id = ?", filter->session_id);
+    if (filter->by_caller) {
+        page_int(&page, " AND caller = ?", (int64_t)filter->caller);
+    }
+    page_text(&page, text_equal(filter->state, "done") ? " AND state = ?" : alive, filter->state);
     (void)store_flush(store, NULL);
-    page.rows = alloc_zero(filter->limit, sizeof(*page.rows));
+    rows.rows = alloc_zero(filter->limit, sizeof(*rows.rows));
     store_enter(store);
-    begin_list(&s, store, filter, filter->cursor != NULL ? &after : NULL);
-    while (statement_row(&s)) {
-        if (page.count == filter->limit) {
-            const struct rows_execution *last = &page.rows[page.count - 1];
-
-            page.next_cursor = cursor_format(last->created_ms, last->id);
-            break;
-        }
-        read_row(&s, &page.rows[page.count++]);
+    page_begin(&page, &s, store, COLUMNS, "executions");
+    while (page_row(&page, &s)) {
+        read_row(&s, &rows.rows[rows.count++]);
     }
     result = statement_end(&s, err);
     store_leave(store);
+    rows.next_cursor = page_end(&page);
     if (result < 0) {
-        rows_execution_page_done(&page);
+        rows_execution_page_done(&rows);
         return -1;
     }
-    *ret_page = page;
+    *ret_page = rows;
     return 0;
 }
 

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
-#include "lib/base/buf.h"
 #include "lib/base/container.h"
-#include "lib/store/cursor.h"
+#include "lib/store/page.h"
 #include "lib/store/statement.h"
 #include "lib/store/store_internal.h"
 #include "lib/store/writer.h"
@@ -260,59 +259,20 @@ void rows_session_page_done(struct rows_session_page *page)
     *page = (struct rows_session_page){ .count = 0 };
 }
 
-/* The statement for just the conditions there are, so that an index fits each combination. */
-static void begin_list(struct statement *s, struct store *store,
-                       const struct rows_session_filter *filter, const struct cursor *after)
+static int read_page(struct store *store, struct page *page, size_t limit,
+                     struct rows_session_page *rows, struct err *err)
 {
-    struct buf sql = BUF_INIT(1000);
-
-    (void)buf_printf(
-        &sql, "SELECT " COLUMNS " FROM sessions WHERE ?1 > 0%s%s%s%s%s%s",
-        filter->state != NULL ? " AND state = ?2" : "",
-        filter->except != NULL ? " AND state <> ?7" : "",
-        filter->by_caller ? " AND caller = ?3" : "",
-        filter->label != NULL ? " AND id IN (SELECT session_id FROM labels WHERE label = ?4)" : "",
-        after != NULL ? " AND (created_ms, id) < (?5, ?6)" : "",
-        " ORDER BY created_ms DESC, id DESC LIMIT ?1");
-    statement_begin_once(s, store, sql.data);
-    buf_done(&sql);
-    statement_int(s, 1, (int64_t)filter->limit + 1);
-    if (filter->state != NULL) {
-        statement_text(s, 2, filter->state);
-    }
-    if (filter->except != NULL) {
-        statement_text(s, 7, filter->except);
-    }
-    if (filter->by_caller) {
-        statement_int(s, 3, (int64_t)filter->caller);
-    }
-    if (filter->label != NULL) {
-        statement_text(s, 4, filter->label);
-    }
-    if (after != NULL) {
-        statement_int(s, 5, after->created_ms);
-        statement_text(s, 6, after->id);
-    }
-}
-
-static int read_page(struct store *store, struct statement *s, size_t limit,
-                     struct rows_session_page *page, struct err *err)
-{
+    struct statement s;
     int result;
 
-    page->rows = alloc_zero(limit, sizeof(*page->rows));
-    while (statement_row(s)) {
-        if (page->count == limit) {
-            const struct rows_session *last = &page->rows[limit - 1];
-
-            page->next_cursor = cursor_format(last->created_ms, last->id);
-            break;
-        }
-        read_row(s, &page->rows[page->count++]);
+    rows->rows = alloc_zero(limit, sizeof(*rows->rows));
+    page_begin(page, &s, store, COLUMNS, "sessions");
+    while (page_row(page, &s)) {
+        read_row(&s, &rows->rows[rows->count++]);
     }
-    result = statement_end(s, err);
-    for (size_t i = 0; i < page->count && result == 0; i++) {
-        result = read_labels(store, &page->rows[i], err);
+    result = statement_end(&s, err);
+    for (size_t i = 0; i < rows->count && result == 0; i++) {
+        result = read_labels(store, &rows->rows[i], err);
     }
     return result;
 }
@@ -320,23 +280,28 @@ static int read_page(struct store *store, struct statement *s, size_t limit,
 int rows_session_list(struct store *store, const struct rows_session_filter *filter,
                       struct rows_session_page *ret_page, struct err *err)
 {
-    struct rows_session_page page = { .count = 0 };
-    struct statement s;
-    struct cursor after;
+    struct rows_session_page rows = { .count = 0 };
+    struct page page;
     int result;
 
-    if (filter->cursor != NULL && cursor_parse(filter->cursor, &after, err) < 0) {
+    if (page_init(&page, filter->limit, filter->cursor, err) < 0) {
         return -1;
     }
+    page_text(&page, " AND state = ?", filter->state);
+    page_text(&page, " AND state <> ?", filter->except);
+    if (filter->by_caller) {
+        page_int(&page, " AND caller = ?", (int64_t)filter->caller);
+    }
+    page_text(&page, " AND id IN (SELECT session_id FROM labels WHERE label = ?)", filter->label);
     store_enter(store);
-    begin_list(&s, store, filter, filter->cursor != NULL ? &after : NULL);
-    result = read_page(store, &s, filter->limit, &page, err);
+    result = read_page(store, &page, filter->limit, &rows, err);
     store_leave(store);
+    rows.next_cursor = page_end(&page);
     if (result < 0) {
-        rows_session_page_done(&page);
+        rows_session_page_done(&rows);
         return -1;
     }
-    *ret_page = page;
+    *ret_page = rows;
     return 0;
 }
 

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
-#include "lib/base/buf.h"
-#include "lib/store/cursor.h"
+#include "lib/store/page.h"
 #include "lib/store/statement.h"
 #include "lib/store/store_internal.h"
 
@@ -180,61 +179,35 @@ void rows_snapshot_page_done(struct rows_snapshot_page *page)
     *page = (struct rows_snapshot_page){ .count = 0 };
 }
 
-static void begin_list(struct statement *s, struct store *store,
-                       const struct rows_snapshot_filter *filter, const struct cursor *after)
-{
-    struct buf sql = BUF_INIT(1000);
-
-    (void)buf_printf(&sql, "SELECT " COLUMNS " FROM snapshots WHERE ?1 > 0%s%s%s%s",
-                     filter->session_id != NULL ? " AND session_id = ?2" : "",
-                     filter->by_caller ? " AND caller = ?3" : "",
-                     after != NULL ? " AND (created_ms, id) < (?4, ?5)" : "",
-                     " ORDER BY created_ms DESC, id DESC LIMIT ?1");
-    statement_begin_once(s, store, sql.data);
-    buf_done(&sql);
-    statement_int(s, 1, (int64_t)filter->limit + 1);
-    if (filter->session_id != NULL) {
-        statement_text(s, 2, filter->session_id);
-    }
-    if (filter->by_caller) {
-        statement_int(s, 3, (int64_t)filter->caller);
-    }
-    if (after != NULL) {
-        statement_int(s, 4, after->created_ms);
-        statement_text(s, 5, after->id);
-    }
-}
-
 int rows_snapshot_list(struct store *store, const struct rows_snapshot_filter *filter,
                        struct rows_snapshot_page *ret_page, struct err *err)
 {
-    struct rows_snapshot_page page = { .count = 0 };
+    struct rows_snapshot_page rows = { .count = 0 };
     struct statement s;
-    struct cursor after;
+    struct page page;
     int result;
 
-    if (filter->cursor != NULL && cursor_parse(filter->cursor, &after, err) < 0) {
+    if (page_init(&page, filter->limit, filter->cursor, err) < 0) {
         return -1;
     }
-    page.rows = alloc_zero(filter->limit, sizeof(*page.rows));
+    page_text(&page, " AND session_id = ?", filter->session_id);
+    if (filter->by_caller) {
+        page_int(&page, " AND caller = ?", (int64_t)filter->caller);
+    }
+    rows.rows = alloc_zero(filter->limit, sizeof(*rows.rows));
     store_enter(store);
-    begin_list(&s, store, filter, filter->cursor != NULL ? &after : NULL);
-    while (statement_row(&s)) {
-        if (page.count == filter->limit) {
-            const struct rows_snapshot *last = &page.rows[page.count - 1];
-
-            page.next_cursor = cursor_format(last->created_ms, last->id);
-            break;
-        }
-        read_row(&s, &page.rows[page.count++]);
+    page_begin(&page, &s, store, COLUMNS, "snapshots");
+    while (page_row(&page, &s)) {
+        read_row(&s, &rows.rows[rows.count++]);
     }
     result = statement_end(&s, err);
     store_leave(store);
+    rows.next_cursor = page_end(&page);
     if (result < 0) {
-        rows_snapshot_page_done(&page);
+        rows_snapshot_page_done(&rows);
         return -1;
     }
-    *ret_page = page;
+    *ret_page = rows;
     return 0;
 }
 

@@ -346,7 +346,7 @@ static void environments(void **state)
         .id = "env_1", .name = "data", .state = "building", .created_ms = 1
     };
     struct rows_environment back;
-    struct rows_environment_list list;
+    struct rows_environment_page list;
     struct err err = ERR_INIT;
 
     (void)state;
@@ -369,10 +369,10 @@ static void environments(void **state)
     row.name[0] = '\0';
     row.created_ms = 2;
     assert_int_equal(rows_environment_insert(store, &row, NULL), 0);
-    assert_int_equal(rows_environment_list(store, &list, NULL), 0);
+    assert_int_equal(rows_environment_list(store, 1000, NULL, &list, NULL), 0);
     assert_int_equal(list.count, 2);
     assert_string_equal(list.rows[0].id, "env_2");
-    rows_environment_list_done(&list);
+    rows_environment_page_done(&list);
     assert_int_equal(rows_environment_delete(store, "env_2", NULL), 0);
     assert_int_equal(rows_environment_get(store, "env_2", &back, &err), -1);
     assert_int_equal(err.code, ERR_ENVIRONMENT_NOT_FOUND);
