@@ -24,7 +24,7 @@
 #define LAUNCH_S 15
 #define MIB (UINT64_C(1) << 20)
 
-/* Did a setup of this session install something? A link there is the box's own play. */
+/* A link there is the box's own play. */
 static bool has_deps(const struct boxing *boxing, struct stat *ret_status)
 {
     return boxing->root >= 0 &&
@@ -103,11 +103,16 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
     return -1;
 }
 
-void boxing_env(const struct boxing *boxing, struct strv *env)
+bool boxing_has_deps(const struct boxing *boxing)
 {
     struct stat status;
 
-    guest_env_make(boxing->request, has_deps(boxing, &status), env);
+    return has_deps(boxing, &status);
+}
+
+void boxing_env(const struct boxing *boxing, struct strv *env)
+{
+    guest_env_make(boxing->request, boxing_has_deps(boxing), env);
 }
 
 int boxing_secrets(const struct boxing *boxing, struct box *box, struct err *err)

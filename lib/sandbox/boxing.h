@@ -28,6 +28,9 @@ struct boxing {
 /* As box_start. */
 int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *err);
 
+/* Did a setup of this session install something? */
+bool boxing_has_deps(const struct boxing *boxing);
+
 /* Appends the variables of the request's program, see guest_env.h. */
 void boxing_env(const struct boxing *boxing, struct strv *env);
 

@@ -324,6 +324,10 @@ static void settle_session(struct call *call, bool failed)
     place_close(&call->place);
     call->place = (struct place){ .sandbox = call->execution->sandbox, .root = -1 };
     session_make_settle(call->execution, good);
+    if (call->request->kind == RUN_SETUP) {
+        /* What was booted ahead may have seen the packages as they were. */
+        spares_drop_session(call->execution->sandbox->spares, call->execution->session_id);
+    }
     execution_leave_session(call->execution);
 }
 

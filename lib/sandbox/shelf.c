@@ -46,11 +46,10 @@ bool shelf_fits_any(const struct boxing *boxing)
 {
     const struct run_request *request = boxing->request;
 
-    /* Mounts and secrets are part of a box from its start; the driver has its directory already. */
+    /* Mounts are part of a box from its start; the driver has its directory already. */
     return (request->kind == RUN_COMMAND || request->kind == RUN_CODE) &&
-           request->mount_count == 0 && request->workspace == NULL && request->secret_count == 0 &&
-           !request->detach && !(wants_driver(request) && request->cwd != NULL) &&
-           target_of(request) > 0;
+           request->mount_count == 0 && request->workspace == NULL && !request->detach &&
+           !(wants_driver(request) && request->cwd != NULL) && target_of(request) > 0;
 }
 
 /* A cap may be lowered for one call, and never raised. */
@@ -65,7 +64,8 @@ bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing)
     const struct limits *given = &shelf->like->limits;
 
     return text_equal(shelf->session_id, session_of(request)) &&
-           shelf->driver == wants_driver(request) && shelf->like->network == request->network &&
+           shelf->driver == wants_driver(request) && shelf->deps == boxing_has_deps(boxing) &&
+           shelf->like->network == request->network &&
            shelf->like->deps_readonly == request->deps_readonly &&
            within(request->limits.memory_mb, given->memory_mb) &&
            within(request->limits.pids, given->pids) &&
@@ -83,6 +83,7 @@ struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing)
     (void)snprintf(shelf->session_id, sizeof(shelf->session_id), "%s", session_of(request));
     shelf->workspace = request->session == NULL ? NULL : alloc_text(boxing->workspace);
     shelf->driver = wants_driver(request);
+    shelf->deps = boxing_has_deps(boxing);
     shelf->target = target_of(request);
     shelf->like = run_request_new();
     shelf->like->kind = request->kind;

@@ -23,6 +23,7 @@ struct shelf {
     char session_id[SESSION_ID_SIZE]; /* "": calls without a session */
     char *workspace;                  /* of the session: host path */
     bool driver;                      /* its spares have a python driver up */
+    bool deps;                        /* packages of the session were there to be found */
     struct run_request *like;         /* the shape */
     struct spare *first;
     size_t count;
@@ -37,7 +38,7 @@ struct shelf {
 /* Can calls like this one have spares at all? Pure. */
 bool shelf_fits_any(const struct boxing *boxing);
 
-/* Is this the shelf of this call? Pure. */
+/* Is this the shelf of this call? Looks at the session's directory. */
 bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing);
 
 /* A shelf for calls like this one, with one reference. */

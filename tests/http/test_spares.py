@@ -8,6 +8,7 @@ import unittest
 
 import census
 import harness
+import sessionkit
 import test_output
 import test_python
 import test_results
@@ -49,6 +50,16 @@ class Spares(harness.Case):
     def from_spare(self, code, **options):
         self.wait_for_spare()
         return self.daemon.run_code(code, **options)
+
+    def from_own_spare(self, session, code):
+        """The spares of a session are counted with all others: calls until one has come from them."""
+        results = []
+
+        def called():
+            results.append(session.run_code(code))
+            return results[-1]["usage"]["source"] == "spare"
+        census.wait_until(called, harness.seconds(20), "a spare of the session")
+        return results[-1]
 
     def test_the_second_call_finds_its_box_ready(self):
         self.daemon.run_code("1")
@@ -101,6 +112,29 @@ class Spares(harness.Case):
                                  fetchFiles=["out"])
         self.assertEqual(base64.b64decode(result["fetched"]["out"]["base64"]), b"ab")
         self.assertEqual([row["path"] for row in result["files"]], ["out"])
+
+    def test_secrets_of_one_call(self):
+        self.daemon.run_code("1")
+        look = "import os; print(os.path.exists('/run/secrets'), sorted(os.listdir('/run/secrets')))"
+        result = self.from_spare("print(open('/run/secrets/KEY').read())", secrets={"KEY": "s3cret"})
+        self.assertEqual((result["stdout"], result["usage"]["source"]), ("s3cret\n", "spare"))
+        result = self.from_spare(look, secrets={"OTHER": "x"})
+        self.assertEqual((result["stdout"], result["usage"]["source"]), ("True ['OTHER']\n", "spare"))
+        result = self.from_spare("import os; print(os.path.exists('/run/secrets'))")
+        self.assertEqual((result["stdout"], result["usage"]["source"]), ("False\n", "spare"))
+
+    def test_packages_of_a_session(self):
+        """Those of a setup are found by what was booted ahead, also when it was booted before it."""
+        session = sessionkit.Session(self.daemon)
+        self.addCleanup(session.delete)
+        self.from_own_spare(session, "1")
+        for value in ("1", "22"):
+            reply = session.post("setup", {"command": "mkdir -p .deps; "
+                                           f"echo value = {value} > .deps/kernd_probe.py"})
+            self.assertEqual(reply.status, 200, reply)
+            code = "import kernd_probe; print(kernd_probe.value)"
+            self.assertEqual(session.run_code(code)["stdout"], f"{value}\n")
+            self.assertEqual(self.from_own_spare(session, code)["stdout"], f"{value}\n")
 
     def test_a_spare_that_died_is_not_noticed(self):
         self.daemon.run_code("1")
