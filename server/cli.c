@@ -10,104 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/sandbox.h"
+#include "server/config_command.h"
 #include "server/daemon.h"
 #include "server/mcp_bridge.h"
+#include "server/settings.h"
 
 #define EXIT_USAGE 2
 /* The text of the table is a fraction of it. */
 #define SYSCALLS_MAX ((size_t)1 << 20)
-
-/* One option of the vector, taken apart. */
-struct option {
-    char *name; /* without the dashes */
-    const char *value;
-};
-
-/* A switch may stand alone; everything else takes a value, after '=' or as the next argument. */
-static int take_value(struct option *option, int count, char *const *arguments, int *at,
-                      struct err *err)
-{
-    bool is_switch = config_is_switch(option->name);
-
-    if (!is_switch && !text_equal(option->name, "config") && !config_is_key(option->name)) {
-        return err_set(err, ERR_BAD_VALUE, 0, "unknown option --%.60s", option->name);
-    }
-    if (option->value != NULL) {
-        return 0;
-    }
-    if (is_switch) {
-        option->value = "true";
-    } else if (*at + 1 < count) {
-        option->value = arguments[++*at];
-    } else {
-        return err_set(err, ERR_BAD_VALUE, 0, "--%.60s needs a value", option->name);
-    }
-    return 0;
-}
-
-/* The option that starts at *at, which is moved to its last argument. The caller frees the name. */
-static int take_option(int count, char *const *arguments, int *at, struct option *ret_option,
-                       struct err *err)
-{
-    const char *text = arguments[*at];
-    const char *equals = strchr(text, '=');
-    size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
-    struct option option = { .value = equals != NULL ? equals + 1 : NULL };
-
-    if (!text_starts_with(text, "--") || length < 3) {
-        return err_set(err, ERR_BAD_VALUE, 0, "unexpected argument %.60s", text);
-    }
-    option.name = alloc_copy(text + 2, length - 2);
-    if (take_value(&option, count, arguments, at, err) < 0) {
-        free(option.name);
-        return -1;
-    }
-    *ret_option = option;
-    return 0;
-}
-
-/* The first option of a list replaces what the file gave; the next ones add to it. */
-static int set_option(struct config *config, struct strv *seen, const struct option *option,
-                      struct err *err)
-{
-    for (size_t i = 0; i < seen->count; i++) {
-        if (text_equal(seen->items[i], option->name)) {
-            return config_set(config, option->name, option->value, err);
-        }
-    }
-    config_clear_list(config, option->name);
-    strv_add(seen, option->name);
-    return config_set(config, option->name, option->value, err);
-}
-
-/* One pass over the options: the configuration file alone, or everything else. */
-static int apply_options(int count, char *const *arguments, struct config *config, bool file_pass,
-                         struct err *err)
-{
-    CLEANUP_STRV struct strv seen = { .count = 0 };
-
-    for (int at = 0; at < count; at++) {
-        struct option option = { .name = NULL };
-        int result = take_option(count, arguments, &at, &option, err);
-        bool is_file = text_equal(option.name, "config");
-
-        if (result == 0 && is_file && file_pass) {
-            result = config_load(config, option.value, err);
-        } else if (result == 0 && !is_file && !file_pass) {
-            result = set_option(config, &seen, &option, err);
-        }
-        free(option.name);
-        if (result < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
 
 static int parse_command(const char *text, enum cli_command *ret_command, struct err *err)
 {
@@ -150,8 +64,7 @@ static int parse(int count, char *const *arguments, struct config *config,
         command = CLI_SYSCALLS;
     } else if (command != CLI_SERVE && count > 1) {
         return err_set(err, ERR_BAD_VALUE, 0, "unexpected argument %.60s", arguments[1]);
-    } else if (apply_options(count - 1, arguments + 1, config, true, err) < 0 ||
-               apply_options(count - 1, arguments + 1, config, false, err) < 0) {
+    } else if (command == CLI_SERVE && settings_read(count - 1, arguments + 1, config, err) < 0) {
         return -1;
     }
     *ret_command = command;
@@ -176,12 +89,16 @@ void cli_help(FILE *out)
         "  kernd mcp [options]     speak the Model Context Protocol on standard input and output,\n"
         "                          through a server that is started if need be (with the options)\n"
         "  kernd mcp install --client NAME   print what to configure in a client\n"
+        "  kernd config show [options]   print every setting and where it came from\n"
+        "  kernd config check [FILE]     is the configuration file in order?\n"
         "  kernd version           print the version\n"
         "  kernd version --syscalls   print what becomes of each system call in a box\n"
         "  kernd help              print this text\n"
         "\n"
-        "Options of serve; each is also a key of the configuration file, with '_' for '-':\n"
-        "  --config FILE                  read 'key = value' lines; options win over them\n",
+        "Options of serve. Each is also a key of the configuration file ($XDG_CONFIG_HOME/kernd/\n"
+        "kernd.conf, else /etc/kernd/kernd.conf), log_level = debug, and a variable of the\n"
+        "environment, KERND_LOG_LEVEL=debug; options win over variables, and these over the file:\n"
+        "  --config FILE                  read this configuration file instead\n",
         out);
     config_help(out);
     (void)fputs("\n"
@@ -226,9 +143,12 @@ int cli_main(int count, char *const *arguments)
     struct config config;
     int status;
 
-    /* A program of its own, with options of its own. */
+    /* Programs of their own, with options of their own. */
     if (count > 1 && text_equal(arguments[1], "mcp")) {
         return mcp_bridge_main(count - 2, arguments + 2);
+    }
+    if (count > 1 && text_equal(arguments[1], "config")) {
+        return config_command_main(count - 2, arguments + 2);
     }
     config_init(&config);
     if (cli_parse(count - 1, arguments + 1, &config, &command, &err) < 0) {

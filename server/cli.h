@@ -13,10 +13,9 @@
 enum cli_command { CLI_HELP, CLI_VERSION, CLI_SYSCALLS, CLI_SERVE };
 
 /*
- * Parses everything after the program's name. Options are "--name value" or "--name=value" with the
- * keys of config.h, and --config FILE, which is read first wherever it stands: options win over the
- * file, and an option that is a list replaces the file's list. Only reads the file; no other
- * effect. 0, or -1 with err BAD_VALUE (a usage error) or IO and a remedy.
+ * Parses everything after the program's name; the options of serve as settings_read. Only reads the
+ * configuration file; no other effect. 0, or -1 with err BAD_VALUE (wrong usage, or a wrong
+ * setting) or IO and a remedy.
  */
 int cli_parse(int count, char *const *arguments, struct config *config,
               enum cli_command *ret_command, struct err *err);

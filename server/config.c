@@ -1,93 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: keep the settings; check every value as it is set.
+ * Job: keep the settings; check every value as it is set; tell of them.
  * Owns: the strings of struct config.
  * Threads: main, before any other starts.
  * May include: lib/base, limits.h.
  */
 #include "server/config.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/nearest.h"
 #include "lib/base/text.h"
+#include "server/config_keys.h"
 
-#define FILE_BYTES_MAX ((size_t)1 << 20)
 #define SPARES 32
 #define CONNECTIONS 512
 #define REQUEST_S 60.0
 #define GRACE_S 5.0
 #define UPLOAD_BYTES (UINT64_C(16) << 30)
-
-enum kind { LIST, PATH, TEXT, ENGINE, SWITCH, LEVEL, FORMAT, COUNT, NUMBER };
-
-struct key {
-    const char *name;
-    enum kind kind;
-    size_t offset;
-    double low;
-    double high;
-    const char *value; /* as help shows it */
-    const char *help;
-};
-
-#define AT(member) offsetof(struct config, member)
-
-static const struct key keys[] = {
-    { "listen", LIST, AT(listens), 0, 0, "ADDRESS",
-      "127.0.0.1:PORT, [::1]:PORT or unix:PATH; may be repeated; port 0 lets the kernel choose" },
-    { "allow_host", LIST, AT(hosts), 0, 0, "NAME[:PORT]",
-      "a further name that clients may use in the Host field; may be repeated" },
-    { "workspace_roots", LIST, AT(workspace_roots), 0, 0, "DIR",
-      "callers' workspaces and mounts may only be below this one; may be repeated" },
-    { "state", PATH, AT(state_dir), 0, 0, "DIR", "what must survive a restart" },
-    { "runtime", PATH, AT(runtime_dir), 0, 0, "DIR", "socket, token, directories of live boxes" },
-    { "library", PATH, AT(library_dir), 0, 0, "DIR", "where kernd-init and the drivers are" },
-    { "engine", ENGINE, AT(engine), 0, 0, "NAME", "auto, kern or bubblewrap" },
-    { "launcher", PATH, AT(launcher), 0, 0, "FILE", "the engine's program, else found in PATH" },
-    { "user", TEXT, AT(user), 0, 0, "NAME", "the account to become when started as root (nobody)" },
-    { "allow_root", SWITCH, AT(allow_root), 0, 0, NULL, "stay root when started as root" },
-    { "hint", SWITCH, AT(hint), 0, 0, NULL, "print a curl line to paste when ready" },
-    { "log_level", LEVEL, AT(log_level), 0, 0, "LEVEL", "error, warning, info or debug" },
-    { "log_format", FORMAT, AT(log_json), 0, 0, "FORMAT", "text or json" },
-    { "workers", COUNT, AT(workers), 1, 1024, "N", "boxes at work at the same time" },
-    { "spares", COUNT, AT(spares), 0, 1024, "N",
-      "boxes kept ready ahead of calls; 0: every call starts its own" },
-    { "queue", COUNT, AT(queue), 1, 100000, "N", "calls that may wait for a worker" },
-    { "connections", COUNT, AT(connections), 8, 60000, "N", "clients connected at the same time" },
-    { "max_upload_bytes", COUNT, AT(max_upload_bytes), 1, 1e15, "BYTES",
-      "the largest file that is taken in one request" },
-    { "snapshots_max_bytes", COUNT, AT(snapshots_max_bytes), 1, 1e15, "BYTES",
-      "what all snapshots together may take" },
-    { "snapshots_max_age_s", NUMBER, AT(snapshots_max_age_s), 1, 1e9, "SECONDS",
-      "how long snapshots without a name are kept" },
-    { "request_timeout_s", NUMBER, AT(request_timeout_s), 0.1, 3600, "SECONDS",
-      "how long a client may take to send a request's head" },
-    { "grace_s", NUMBER, AT(grace_s), 0, 3600, "SECONDS", "how long work may go on after SIGTERM" },
-    { "max_timeout_s", NUMBER, AT(maxima.timeout_s), 0.001, 1e6, "SECONDS", "largest timeoutS" },
-    { "max_memory_mb", COUNT, AT(maxima.memory_mb), 1, 1e9, "MIB", "largest memoryMb" },
-    { "max_cpus", NUMBER, AT(maxima.cpus), 0.01, 4096, "N", "largest cpus" },
-    { "max_pids", COUNT, AT(maxima.pids), 1, 4e6, "N", "largest pids" },
-    { "max_disk_mb", COUNT, AT(maxima.disk_mb), 1, 1e9, "MIB", "largest diskMb" },
-    { "max_output_bytes", COUNT, AT(maxima.max_output_bytes), 1, 1e12, "BYTES",
-      "largest maxOutputBytes" },
-    { "default_timeout_s", NUMBER, AT(defaults.timeout_s), 0.001, 1e6, "SECONDS",
-      "timeoutS of calls that give none" },
-    { "default_memory_mb", COUNT, AT(defaults.memory_mb), 1, 1e9, "MIB",
-      "memoryMb of calls that give none" },
-    { "default_cpus", NUMBER, AT(defaults.cpus), 0.01, 4096, "N", "cpus of calls that give none" },
-    { "default_pids", COUNT, AT(defaults.pids), 1, 4e6, "N", "pids of calls that give none" },
-    { "default_disk_mb", COUNT, AT(defaults.disk_mb), 1, 1e9, "MIB",
-      "diskMb of calls that give none" },
-    { "default_output_bytes", COUNT, AT(defaults.max_output_bytes), 1, 1e12, "BYTES",
-      "maxOutputBytes of calls that give none" },
-};
-
-#define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
 
 void config_init(struct config *config)
 {
@@ -113,6 +48,9 @@ void config_done(struct config *config)
     free(config->engine);
     free(config->launcher);
     free(config->user);
+    for (size_t i = 0; i < CONFIG_KEYS_MAX; i++) {
+        free(config->marks[i].origin);
+    }
     *config = (struct config){ .log_level = LOG_INFO };
 }
 
@@ -126,11 +64,11 @@ static bool is_same_key(const char *given, const char *name)
     return *given == *name;
 }
 
-static const struct key *find_key(const char *name)
+static const struct config_key *find_key(const char *name)
 {
-    for (size_t i = 0; i < KEY_COUNT; i++) {
-        if (is_same_key(name, keys[i].name)) {
-            return &keys[i];
+    for (size_t i = 0; i < config_keys_count; i++) {
+        if (is_same_key(name, config_keys_table[i].name)) {
+            return &config_keys_table[i];
         }
     }
     return NULL;
@@ -143,14 +81,50 @@ bool config_is_key(const char *key)
 
 bool config_is_switch(const char *key)
 {
-    const struct key *found = find_key(key);
+    const struct config_key *found = find_key(key);
 
-    return found != NULL && found->kind == SWITCH;
+    return found != NULL && found->kind == CONFIG_SWITCH;
+}
+
+bool config_is_list(const char *key)
+{
+    const struct config_key *found = find_key(key);
+
+    return found != NULL && found->kind == CONFIG_LIST;
+}
+
+bool config_was_set(const struct config *config, const char *name)
+{
+    const struct config_key *key = find_key(name);
+
+    return key != NULL && config->marks[key - config_keys_table].origin != NULL &&
+           config->marks[key - config_keys_table].layer == config->layer;
+}
+
+const char *config_key(size_t index)
+{
+    return index < config_keys_count ? config_keys_table[index].name : NULL;
+}
+
+const char *config_nearest(const char *key)
+{
+    const char *nearest = NULL;
+    size_t least = SIZE_MAX;
+
+    for (size_t i = 0; i < config_keys_count; i++) {
+        const size_t distance = nearest_distance(key, config_keys_table[i].name);
+
+        if (distance < least) {
+            least = distance;
+            nearest = config_keys_table[i].name;
+        }
+    }
+    return nearest != NULL && nearest_is_close(key, least) ? nearest : NULL;
 }
 
 /* ---- one value ---- */
 
-static int bad_value(const struct key *key, const char *wanted, struct err *err)
+static int bad_value(const struct config_key *key, const char *wanted, struct err *err)
 {
     return err_set(err, ERR_BAD_VALUE, 0, "%s must be %s", key->name, wanted);
 }
@@ -161,12 +135,12 @@ static void replace_text(char **text, const char *value)
     *text = alloc_text(value);
 }
 
-static int set_text(const struct key *key, char **text, const char *value, struct err *err)
+static int set_text(const struct config_key *key, char **text, const char *value, struct err *err)
 {
     if (value[0] == '\0') {
         return bad_value(key, "given", err);
     }
-    if (key->kind == ENGINE && !text_equal(value, "auto") && !text_equal(value, "kern") &&
+    if (key->kind == CONFIG_ENGINE && !text_equal(value, "auto") && !text_equal(value, "kern") &&
         !text_equal(value, "bubblewrap")) {
         return bad_value(key, "auto, kern or bubblewrap", err);
     }
@@ -174,7 +148,7 @@ static int set_text(const struct key *key, char **text, const char *value, struc
     return 0;
 }
 
-static int set_switch(const struct key *key, bool *on, const char *value, struct err *err)
+static int set_switch(const struct config_key *key, bool *on, const char *value, struct err *err)
 {
     if (!text_equal(value, "true") && !text_equal(value, "false")) {
         return bad_value(key, "true or false", err);
@@ -183,13 +157,14 @@ static int set_switch(const struct key *key, bool *on, const char *value, struct
     return 0;
 }
 
-static int out_of_range(const struct key *key, struct err *err)
+static int out_of_range(const struct config_key *key, struct err *err)
 {
     return err_set(err, ERR_BAD_VALUE, 0, "%s must be a number from %.10g to %.10g", key->name,
                    key->low, key->high);
 }
 
-static int set_count(const struct key *key, uint64_t *field, const char *value, struct err *err)
+static int set_count(const struct config_key *key, uint64_t *field, const char *value,
+                     struct err *err)
 {
     uint64_t count = 0;
 
@@ -201,7 +176,8 @@ static int set_count(const struct key *key, uint64_t *field, const char *value, 
     return 0;
 }
 
-static int set_number(const struct key *key, double *field, const char *value, struct err *err)
+static int set_number(const struct config_key *key, double *field, const char *value,
+                      struct err *err)
 {
     double number = 0;
 
@@ -212,9 +188,10 @@ static int set_number(const struct key *key, double *field, const char *value, s
     return 0;
 }
 
-static int set_log(const struct key *key, struct config *config, const char *value, struct err *err)
+static int set_log(const struct config_key *key, struct config *config, const char *value,
+                   struct err *err)
 {
-    if (key->kind == LEVEL) {
+    if (key->kind == CONFIG_LEVEL) {
         return log_level_parse(value, &config->log_level) == 0
                    ? 0
                    : bad_value(key, "error, warning, info or debug", err);
@@ -226,137 +203,159 @@ static int set_log(const struct key *key, struct config *config, const char *val
     return 0;
 }
 
-int config_set(struct config *config, const char *name, const char *value, struct err *err)
+static int add_text(const struct config_key *key, struct strv *list, const char *value,
+                    struct err *err)
 {
-    const struct key *key = find_key(name);
-    void *field = key != NULL ? (char *)config + key->offset : NULL;
-
-    if (key == NULL) {
-        return err_set(err, ERR_BAD_VALUE, 0, "there is no setting called %.40s", name);
+    if (value[0] == '\0') {
+        return bad_value(key, "given", err);
     }
+    if (key->offset == offsetof(struct config, workspace_roots) && value[0] != '/') {
+        return bad_value(key, "an absolute path", err);
+    }
+    strv_add(list, value);
+    return 0;
+}
+
+static int set_value(const struct config_key *key, struct config *config, const char *value,
+                     struct err *err)
+{
+    void *field = (char *)config + key->offset;
+
     switch (key->kind) {
-    case LIST:
-        if (value[0] == '\0') {
-            return bad_value(key, "given", err);
-        }
-        if (field == &config->workspace_roots && value[0] != '/') {
-            return bad_value(key, "an absolute path", err);
-        }
-        strv_add(field, value);
-        return 0;
-    case PATH:
-    case TEXT:
-    case ENGINE:
+    case CONFIG_LIST:
+        return add_text(key, field, value, err);
+    case CONFIG_PATH:
+    case CONFIG_TEXT:
+    case CONFIG_ENGINE:
         return set_text(key, field, value, err);
-    case SWITCH:
+    case CONFIG_SWITCH:
         return set_switch(key, field, value, err);
-    case LEVEL:
-    case FORMAT:
+    case CONFIG_LEVEL:
+    case CONFIG_FORMAT:
         return set_log(key, config, value, err);
-    case COUNT:
+    case CONFIG_COUNT:
         return set_count(key, field, value, err);
-    case NUMBER:
+    case CONFIG_NUMBER:
         return set_number(key, field, value, err);
     }
     return -1;
 }
 
-void config_clear_list(struct config *config, const char *name)
+static int unknown_key(const char *name, struct err *err)
 {
-    const struct key *key = find_key(name);
+    const char *nearest = config_nearest(name);
 
-    if (key != NULL && key->kind == LIST) {
+    if (nearest != NULL) {
+        return err_set(err, ERR_BAD_VALUE, 0, "there is no setting called %.40s: is %s meant?",
+                       name, nearest);
+    }
+    return err_set(err, ERR_BAD_VALUE, 0, "there is no setting called %.40s", name);
+}
+
+void config_layer(struct config *config)
+{
+    config->layer++;
+}
+
+int config_set(struct config *config, const char *name, const char *value, const char *origin,
+               struct err *err)
+{
+    const struct config_key *key = find_key(name);
+    struct config_mark *mark;
+
+    if (key == NULL) {
+        return unknown_key(name, err);
+    }
+    mark = &config->marks[key - config_keys_table];
+    if (key->kind == CONFIG_LIST && mark->layer != config->layer) {
         strv_done((struct strv *)(void *)((char *)config + key->offset));
     }
-}
-
-/* ---- the file ---- */
-
-/* Cuts blanks off both ends of a line's part, in place. */
-static char *trim(char *text)
-{
-    size_t length;
-
-    text += strspn(text, " \t");
-    length = strlen(text);
-    while (length > 0 && strchr(" \t\r", text[length - 1]) != NULL) {
-        length--;
+    if (set_value(key, config, value, err) < 0) {
+        return -1;
     }
-    text[length] = '\0';
-    return text;
-}
-
-static int parse_line(struct config *config, char *line, uint64_t *seen, struct err *err)
-{
-    char *text = trim(line);
-    char *equals = strchr(text, '=');
-    const struct key *key;
-
-    if (text[0] == '\0' || text[0] == '#') {
-        return 0;
-    }
-    if (equals == NULL) {
-        return err_set(err, ERR_BAD_VALUE, 0, "a line must be 'key = value'");
-    }
-    *equals = '\0';
-    text = trim(text);
-    key = find_key(text);
-    if (key != NULL && key->kind != LIST) {
-        uint64_t bit = UINT64_C(1) << (key - keys);
-
-        if ((*seen & bit) != 0) {
-            return err_set(err, ERR_BAD_VALUE, 0, "%s is given twice", key->name);
-        }
-        *seen |= bit;
-    }
-    return config_set(config, text, trim(equals + 1), err);
-}
-
-int config_parse(struct config *config, const char *name, const char *text, struct err *err)
-{
-    uint64_t seen = 0;
-    size_t number = 1;
-
-    _Static_assert(KEY_COUNT <= 64, "seen has a bit for each key");
-    while (*text != '\0') {
-        size_t length = strcspn(text, "\n");
-        CLEANUP_FREE char *line = alloc_copy(text, length);
-
-        if (parse_line(config, line, &seen, err) < 0) {
-            return err_prefix(err, "%s:%zu", name, number);
-        }
-        text += length + (text[length] == '\n' ? 1 : 0);
-        number++;
-    }
+    mark->layer = config->layer;
+    replace_text(&mark->origin, origin);
     return 0;
 }
 
-int config_load(struct config *config, const char *path, struct err *err)
-{
-    size_t size = 0;
-    CLEANUP_FREE char *text = fd_read_file(path, FILE_BYTES_MAX, &size);
+/* ---- telling ---- */
 
-    if (text == NULL) {
-        return err_set(err, ERR_IO, errno, "%s: %s", path, err_errno_text(errno));
+/* A fresh text, NULL when it is not set; lists are shown entry by entry instead. */
+static char *value_text(const struct config_key *key, const struct config *config)
+{
+    const void *field = (const char *)config + key->offset;
+
+    switch (key->kind) {
+    case CONFIG_PATH:
+    case CONFIG_TEXT:
+    case CONFIG_ENGINE:
+        return alloc_text(*(char *const *)field);
+    case CONFIG_SWITCH:
+        return alloc_text(*(const bool *)field ? "true" : "false");
+    case CONFIG_LEVEL:
+        return alloc_text(log_level_name(config->log_level));
+    case CONFIG_FORMAT:
+        return alloc_text(config->log_json ? "json" : "text");
+    case CONFIG_COUNT:
+        return *(const uint64_t *)field == 0 && key->low > 0
+                   ? NULL
+                   : alloc_printf("%" PRIu64, *(const uint64_t *)field);
+    case CONFIG_NUMBER:
+        return *(const double *)field < key->low ? NULL
+                                                 : alloc_printf("%.15g", *(const double *)field);
+    case CONFIG_LIST:
+        break;
     }
-    if (strlen(text) != size) {
-        return err_set(err, ERR_BAD_VALUE, 0, "%s: not a text file", path);
+    return NULL;
+}
+
+static void show_value(const struct config_key *key, const char *value, const char *origin,
+                       FILE *out)
+{
+    CLEANUP_FREE char *line = value != NULL ? alloc_printf("%s = %s", key->name, value)
+                                            : alloc_printf("# %s =", key->name);
+
+    (void)fprintf(out, "%-40s ; %s\n", line, origin);
+}
+
+void config_show(const struct config *config, const struct config *defaults, FILE *out)
+{
+    for (const struct config_key *key = config_keys_table;
+         key < config_keys_table + config_keys_count; key++) {
+        const char *origin = config->marks[key - config_keys_table].origin;
+        const struct config *from = origin != NULL ? config : defaults;
+        CLEANUP_FREE char *value = value_text(key, from);
+
+        if (key->kind == CONFIG_LIST) {
+            const struct strv *list = (const void *)((const char *)from + key->offset);
+
+            for (size_t i = 0; i < list->count; i++) {
+                show_value(key, list->items[i], origin != NULL ? origin : "default", out);
+            }
+            if (list->count > 0) {
+                continue;
+            }
+        }
+        show_value(key, value,
+                   origin != NULL  ? origin
+                   : value != NULL ? "default"
+                                   : "not set",
+                   out);
     }
-    return config_parse(config, path, text, err);
 }
 
 void config_help(FILE *out)
 {
-    for (size_t i = 0; i < KEY_COUNT; i++) {
-        CLEANUP_FREE char *option =
-            alloc_printf("--%s%s%s", keys[i].name, keys[i].value != NULL ? " " : "",
-                         keys[i].value != NULL ? keys[i].value : "");
+    for (size_t i = 0; i < config_keys_count; i++) {
+        CLEANUP_FREE char *option = alloc_printf(
+            "--%s%s%s", config_keys_table[i].name, config_keys_table[i].value != NULL ? " " : "",
+            config_keys_table[i].value != NULL ? config_keys_table[i].value : "");
 
         for (char *at = option; *at != '\0' && *at != ' '; at++) {
             if (*at == '_') {
                 *at = '-';
             }
         }
-        (void)fprintf(out, "  %-30s %s\n", option, keys[i].help);
+        (void)fprintf(out, "  %-30s %s\n", option, config_keys_table[i].help);
     }
 }

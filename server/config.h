@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config: what the daemon is told by its configuration file and its options.
+ * config: what the daemon is told by its configuration file, its environment and its options.
  *
- * One table of keys serves both: "log_level = debug" in the file is "--log-level debug" as an
- * option. Values are checked when they are set. Not thread-safe; read-only once the daemon runs.
+ * One table of keys serves them all, the help and `kernd config show`: "log_level = debug" in the
+ * file is KERND_LOG_LEVEL=debug in the environment and "--log-level debug" as an option. Values are
+ * checked when they are set. Not thread-safe; read-only once the daemon runs.
  */
 #ifndef KERND_SERVER_CONFIG_H
 #define KERND_SERVER_CONFIG_H
@@ -17,7 +18,17 @@
 #include "lib/base/strv.h"
 #include "lib/sandbox/limits.h"
 
+#define CONFIG_KEYS_MAX 96
+
+/* Which layer set a key last (0: none), and the words that tell a reader where. */
+struct config_mark {
+    unsigned layer;
+    char *origin; /* "/etc/kernd/kernd.conf:3", "KERND_STATE", "--state"; NULL: the default */
+};
+
 struct config {
+    unsigned layer; /* the one being read */
+    struct config_mark marks[CONFIG_KEYS_MAX];
     struct strv listens; /* "127.0.0.1:5376", "[::1]:0", "unix:/path"; empty: the defaults */
     struct strv hosts;   /* further names for the Host field */
     struct strv workspace_roots; /* empty: no bound but the built-in ones */
@@ -48,26 +59,37 @@ void config_init(struct config *config);
 void config_done(struct config *config);
 
 /*
- * Sets one key ("log_level"; '-' is as good as '_'); list keys are added to. 0, or -1 BAD_VALUE for
- * an unknown key or a bad value, said without the value itself.
+ * Begins a layer: the file, the environment, the options, in this order. What a layer sets wins
+ * over the layers before it; the first value of a list replaces what they gave, the next add to it.
  */
-int config_set(struct config *config, const char *name, const char *value, struct err *err);
+void config_layer(struct config *config);
+
+/*
+ * Sets one key ("log_level"; '-' is as good as '_'), told from where. 0, or -1 BAD_VALUE for an
+ * unknown key, named together with the nearest known one, or a bad value, said without the value.
+ */
+int config_set(struct config *config, const char *name, const char *value, const char *origin,
+               struct err *err);
 
 /* Does the key exist, and does it stand without a value as an option (--allow-root)? */
 bool config_is_key(const char *key);
 bool config_is_switch(const char *key);
 
-/* Empties a list key, so that options replace the list of the file; nothing for other keys. */
-void config_clear_list(struct config *config, const char *name);
+/* Is it a list, which may be given more than once? Has the layer being read set it already? */
+bool config_is_list(const char *key);
+bool config_was_set(const struct config *config, const char *name);
+
+/* The known key that is most like this one, NULL when none is. Static. */
+const char *config_nearest(const char *key);
+
+/* The key number `index` of the table, NULL behind the last. Static. */
+const char *config_key(size_t index);
 
 /*
- * Reads "key = value" lines; blank lines and lines that start with '#' are skipped. Unknown keys,
- * keys given twice (but lists) and bad values are refused as "name:line: ...". Pure.
+ * Writes every setting as a line of a configuration file, followed by a comment that tells where it
+ * came from; of settings that nobody made, what `defaults` holds, or a comment line.
  */
-int config_parse(struct config *config, const char *name, const char *text, struct err *err);
-
-/* config_parse of a file of at most 1 MiB. */
-int config_load(struct config *config, const char *path, struct err *err);
+void config_show(const struct config *config, const struct config *defaults, FILE *out);
 
 /* Writes one line for each key: the option, its value and what it does. */
 void config_help(FILE *out);

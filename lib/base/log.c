@@ -45,6 +45,11 @@ int log_level_parse(const char *text, enum log_level *ret_level)
     return -1;
 }
 
+const char *log_level_name(enum log_level level)
+{
+    return level_names[level];
+}
+
 /* A control character: below U+0020, DEL, or U+0080 to U+009F (which terminals obey as well). */
 static bool is_control(const unsigned char *bytes, size_t length)
 {

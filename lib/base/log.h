@@ -20,6 +20,9 @@ bool log_enabled(enum log_level level);
 /* 0 and the level for "error", "warning", "info", "debug"; else -1. */
 int log_level_parse(const char *text, enum log_level *ret_level);
 
+/* Its name, static. */
+const char *log_level_name(enum log_level level);
+
 /*
  * log_line(LOG_INFO, "listening", "url", url, "socket", path, NULL): an event name, then pairs of
  * key and text value (a NULL value is left out), ended by a NULL key.

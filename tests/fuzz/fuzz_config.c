@@ -8,6 +8,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/text.h"
 #include "server/config.h"
+#include "server/config_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct config config;
 
     config_init(&config);
-    if (config_parse(&config, "f", text, &err) == 0) {
+    if (config_file_parse(&config, "f", text, &err) == 0) {
         check_values(&config);
     } else {
         check_complaint(&err, text);

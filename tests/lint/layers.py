@@ -23,6 +23,7 @@ MAY_INCLUDE = {
 # Header of a library -> the one folder that may include it.
 OWNED_HEADERS = {
     "microhttpd.h": "server",
+    "ini.h": "server",
     "json.h": "api",
     "json-c/json.h": "api",
     "sqlite3.h": "lib/store",

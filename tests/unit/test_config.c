@@ -4,11 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "server/config.h"
+#include "server/config_file.h"
 
 static struct config config;
 static struct err err;
@@ -30,7 +33,7 @@ static int done(void **state)
 
 static int parse(const char *text)
 {
-    return config_parse(&config, "kernd.conf", text, &err);
+    return config_file_parse(&config, "kernd.conf", text, &err);
 }
 
 static void test_defaults(void **state)
@@ -126,25 +129,109 @@ static void test_keys_and_options_have_one_spelling(void **state)
     assert_false(config_is_key("log level") || config_is_key("log_levels") || config_is_key("log"));
     assert_true(config_is_switch("allow-root"));
     assert_false(config_is_switch("state") || config_is_switch("nothing"));
-    assert_int_equal(config_set(&config, "log-level", "error", &err), 0);
+    assert_int_equal(config_set(&config, "log-level", "error", "--log-level", &err), 0);
     assert_int_equal(config.log_level, LOG_ERROR);
 }
 
-static void test_lists_can_be_replaced(void **state)
+static void test_a_layer_replaces_lists_of_the_one_before(void **state)
 {
     (void)state;
-    assert_int_equal(parse("listen = 127.0.0.1:1\nallow_host = a\n"), 0);
-    config_clear_list(&config, "listen");
-    config_clear_list(&config, "state");
-    config_clear_list(&config, "nothing");
-    assert_int_equal(config.listens.count, 0);
+    assert_int_equal(parse("listen = 127.0.0.1:1\nlisten = 127.0.0.1:2\nallow_host = a\n"), 0);
+    assert_int_equal(config.listens.count, 2);
+    config_layer(&config);
+    assert_int_equal(config_set(&config, "listen", "127.0.0.1:3", "--listen", &err), 0);
+    assert_int_equal(config_set(&config, "listen", "127.0.0.1:4", "--listen", &err), 0);
+    assert_int_equal(config.listens.count, 2);
+    assert_string_equal(config.listens.items[0], "127.0.0.1:3");
     assert_int_equal(config.hosts.count, 1);
+}
+
+static void test_comments_and_blanks(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("\xef\xbb\xbfstate = /a b ; where it lives\n"
+                           "  ; nothing\n\t\n"
+                           "  runtime=/r;1\n"
+                           "\tlog_level : debug\n"),
+                     0);
+    assert_string_equal(config.state_dir, "/a b");
+    assert_string_equal(config.runtime_dir, "/r;1");
+    assert_int_equal(config.log_level, LOG_DEBUG);
+}
+
+static void test_complaints_are_precise(void **state)
+{
+    char text[512];
+
+    (void)state;
+    assert_int_equal(parse("log_levle = debug\n"), -1);
+    assert_string_equal(err.msg,
+                        "kernd.conf:1: there is no setting called log_levle: is log_level meant?");
+    assert_int_equal(parse("\n[server]\nstate = /a\n"), -1);
+    assert_string_equal(err.msg, "kernd.conf:3: state stands below [server], but there are no "
+                                 "sections");
+    /* The first line at fault is told, whatever is wrong with it. */
+    assert_int_equal(parse("nothing\nworkers = x\n"), -1);
+    assert_string_equal(err.msg, "kernd.conf:1: a line must be 'key = value'");
+    assert_int_equal(parse("workers = x\nnothing\n"), -1);
+    assert_non_null(strstr(err.msg, "kernd.conf:1: workers must be a number"));
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "state = /", 9);
+    text[198] = '\0';
+    assert_int_equal(parse(text), 0);
+    assert_int_equal(strlen(config.state_dir), 190);
+    text[198] = 'x';
+    text[199] = '\0';
+    assert_int_equal(parse(text), -1);
+    assert_string_equal(err.msg, "kernd.conf:1: a line must not be above 198 bytes");
+}
+
+static char *shown(void)
+{
+    struct config defaults;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    config_init(&defaults);
+    config_show(&config, &defaults, out);
+    config_done(&defaults);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void test_what_is_shown_is_a_file_again(void **state)
+{
+    char *text;
+    char *again;
+
+    (void)state;
+    assert_int_equal(parse("\nlisten = 127.0.0.1:1\nlisten = 127.0.0.1:2\ngrace_s = 2.5\n"), 0);
+    config_layer(&config);
+    assert_int_equal(config_set(&config, "allow-root", "true", "--allow-root", &err), 0);
+    text = shown();
+    assert_non_null(strstr(text, "listen = 127.0.0.1:2"));
+    assert_non_null(strstr(text, "; kernd.conf:3\n"));
+    assert_non_null(strstr(text, "grace_s = 2.5 "));
+    assert_non_null(strstr(text, "; --allow-root\n"));
+    assert_non_null(strstr(text, "# state ="));
+    assert_non_null(strstr(text, "log_level = info"));
+    config_done(&config);
+    config_init(&config);
+    assert_int_equal(parse(text), 0);
+    assert_int_equal(config.listens.count, 2);
+    assert_true(config.allow_root && config.grace_s == 2.5);
+    again = shown();
+    assert_null(strstr(again, "; default"));
+    free(again);
+    free(text);
 }
 
 static void test_a_file_that_cannot_be_read(void **state)
 {
     (void)state;
-    assert_int_equal(config_load(&config, "/nonexistent/kernd.conf", &err), -1);
+    assert_int_equal(config_file_load(&config, "/nonexistent/kernd.conf", &err), -1);
     assert_int_equal(err.code, ERR_IO);
     assert_non_null(strstr(err.msg, "/nonexistent/kernd.conf"));
 }
@@ -159,7 +246,10 @@ int main(void)
         TEST(test_complaints_name_the_line),
         TEST(test_bad_values),
         TEST(test_keys_and_options_have_one_spelling),
-        TEST(test_lists_can_be_replaced),
+        TEST(test_a_layer_replaces_lists_of_the_one_before),
+        TEST(test_comments_and_blanks),
+        TEST(test_complaints_are_precise),
+        TEST(test_what_is_shown_is_a_file_again),
         TEST(test_a_file_that_cannot_be_read),
     };
 
