@@ -109,7 +109,8 @@ def test_files(folders, only, skipped):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--jobs", type=int, default=2)
+    # Half of what tests do is wait.
+    parser.add_argument("--jobs", type=int, default=2 * os.cpu_count())
     parser.add_argument("--only", metavar="NAME", help="only test_NAME.py of each folder")
     parser.add_argument("--skip", action="append", default=[], metavar="NAME",
                         help="not test_NAME.py of the folders")
