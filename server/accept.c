@@ -65,18 +65,24 @@ static void take(struct edge *edge, struct MHD_Daemon *daemon, int fd,
     }
 }
 
-bool accept_clients(struct edge *edge, struct MHD_Daemon *daemon, int listener)
+int accept_clients(struct edge *edge, struct MHD_Daemon *daemon, int listener)
 {
-    for (int i = 0; i < AT_ONCE; i++) {
+    int count = 0;
+
+    while (count < AT_ONCE) {
         struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
         socklen_t size = sizeof(address);
         int fd =
             accept4(listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
+            return -1;
+        }
         if (fd < 0) {
-            return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
+            break;
         }
         take(edge, daemon, fd, &address, size);
+        count++;
     }
-    return true;
+    return count;
 }

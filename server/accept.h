@@ -5,13 +5,11 @@
 #ifndef KERND_SERVER_ACCEPT_H
 #define KERND_SERVER_ACCEPT_H
 
-#include <stdbool.h>
-
 #include "server/edge.h"
 
 struct MHD_Daemon;
 
 /* As http_accept (http.h). */
-bool accept_clients(struct edge *edge, struct MHD_Daemon *daemon, int listener);
+int accept_clients(struct edge *edge, struct MHD_Daemon *daemon, int listener);
 
 #endif

@@ -34,6 +34,7 @@ void config_init(struct config *config)
         .max_upload_bytes = UPLOAD_BYTES,
         .request_timeout_s = REQUEST_S,
         .grace_s = GRACE_S,
+        .idle_exit_s = -1,
     };
 }
 

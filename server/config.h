@@ -50,6 +50,8 @@ struct config {
     uint64_t snapshots_max_bytes; /* 0: the sandbox's default */
     double snapshots_max_age_s;   /* likewise */
     double request_timeout_s;
+    double idle_exit_s;     /* 0: never; below: see idle.h */
+    bool on_demand;         /* a client that needed it started it */
     double grace_s;         /* how long running work may go on after a SIGTERM */
     struct limits maxima;   /* zero fields: built-in */
     struct limits defaults; /* likewise */

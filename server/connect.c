@@ -63,7 +63,7 @@ int connect_find(struct connect *way, int count, char *const *options, struct er
     int result;
 
     *way = (struct connect){ .socket = NULL };
-    strv_add_all(&way->serve, "kernd", "serve", NULL);
+    strv_add_all(&way->serve, "kernd", "serve", "--on-demand", NULL);
     for (int i = 0; i < count; i++) {
         strv_add(&way->serve, options[i]);
     }
@@ -74,6 +74,7 @@ int connect_find(struct connect *way, int count, char *const *options, struct er
         (void)err_remedy(err, "see: kernd help");
     }
     if (result == 0) {
+        way->idle_exit_given = config.idle_exit_s >= 0;
         result = find_places(way, &config, err);
     }
     config_done(&config);

@@ -6,6 +6,8 @@
 #ifndef KERND_SERVER_CONNECT_H
 #define KERND_SERVER_CONNECT_H
 
+#include <stdbool.h>
+
 #include "lib/base/err.h"
 #include "lib/base/strv.h"
 
@@ -13,7 +15,8 @@ struct connect {
     char *socket;
     char *token;       /* the file of its token; NULL: not known */
     char *log;         /* of a server that is started; NULL: none is */
-    struct strv serve; /* its arguments */
+    struct strv serve; /* its arguments; it ends when it is idle (idle.h) */
+    bool idle_exit_given;
 };
 
 /*

@@ -23,6 +23,7 @@
 #include "lib/base/pool.h"
 #include "lib/sandbox/sandbox.h"
 #include "server/http.h"
+#include "server/idle.h"
 #include "server/listen.h"
 #include "server/notify.h"
 #include "server/places.h"
@@ -53,6 +54,7 @@ struct daemon {
     int signals;
     int epoll;
     int64_t next_tick;
+    struct idle idle;
     bool accept_paused; /* no descriptor is left: until the next tick */
     unsigned stops;     /* signals received */
 };
@@ -139,6 +141,25 @@ static int watch(struct daemon *daemon, int fd, uint64_t what, struct err *err)
     return 0;
 }
 
+static int watch_listeners(struct daemon *daemon, struct err *err)
+{
+    for (size_t i = 0; i < daemon->listens.count; i++) {
+        if (watch(daemon, daemon->listens.sockets[i].fd, LISTENER + i, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Closing is not enough: an inherited socket stays open elsewhere, and so in the set (epoll(7)). */
+static void unwatch_listeners(struct daemon *daemon)
+{
+    for (size_t i = 0; i < daemon->listens.count; i++) {
+        (void)epoll_ctl(daemon->epoll, EPOLL_CTL_DEL, daemon->listens.sockets[i].fd, NULL);
+    }
+    daemon->accept_paused = false;
+}
+
 static int open_loop(struct daemon *daemon, struct err *err)
 {
     daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -149,12 +170,7 @@ static int open_loop(struct daemon *daemon, struct err *err)
         watch(daemon, http_fd(daemon->http), HANGUPS, err) < 0) {
         return -1;
     }
-    for (size_t i = 0; i < daemon->listens.count; i++) {
-        if (watch(daemon, daemon->listens.sockets[i].fd, LISTENER + i, err) < 0) {
-            return -1;
-        }
-    }
-    return 0;
+    return watch_listeners(daemon, err);
 }
 
 static int start(struct daemon *daemon, struct err *err)
@@ -192,7 +208,7 @@ static void handle_event(struct daemon *daemon, uint64_t what)
         daemon->stops += process_read_signals(daemon->signals);
     } else if (what == HANGUPS) {
         http_dispatch(daemon->http);
-    } else if (!http_accept(daemon->http, daemon->listens.sockets[what - LISTENER].fd)) {
+    } else if (http_accept(daemon->http, daemon->listens.sockets[what - LISTENER].fd) < 0) {
         log_line(LOG_WARNING, "no descriptor is left for another client", NULL);
         set_accepting(daemon, false);
     }
@@ -223,15 +239,72 @@ static bool handle_events(struct daemon *daemon, int timeout_ms)
     return count > 0;
 }
 
+static bool is_idle(struct daemon *daemon)
+{
+    return http_connections(daemon->http) == 0 && !daemon->accept_paused &&
+           sandbox_idle(daemon->sandbox);
+}
+
+/* Takes in who waits at a door, until somebody is in. False: it can't be known whether one waits.
+ */
+static bool look_out(struct daemon *daemon)
+{
+    for (size_t i = 0; i < daemon->listens.count; i++) {
+        int taken = 1;
+
+        while (taken > 0 && http_connections(daemon->http) == 0) {
+            taken = http_accept(daemon->http, daemon->listens.sockets[i].fd);
+        }
+        if (taken < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * Closes the doors, then looks whether somebody came in before: true when nobody did, and the
+ * daemon may end. Who comes later finds the path refused, and starts the next daemon; who comes by
+ * an inherited socket waits in its queue for that one.
+ */
+static bool leave(struct daemon *daemon)
+{
+    struct err err = ERR_INIT;
+
+    unwatch_listeners(daemon);
+    listen_shut(&daemon->listens);
+    if (look_out(daemon) && is_idle(daemon)) {
+        log_line(LOG_INFO, "nothing to do", NULL);
+        return true;
+    }
+    idle_touch(&daemon->idle);
+    if (listen_reopen(&daemon->listens, &err) == 0 && watch_listeners(daemon, &err) == 0) {
+        return false;
+    }
+    log_line(LOG_ERROR, "clients can't get in any more", "why", err.msg, NULL);
+    return true;
+}
+
+/* How long to sleep; the end of work that no connection waits for is seen by looking. */
+static int longest_sleep(struct daemon *daemon, bool is_quiet)
+{
+    const bool looks = daemon->idle.limit_s > 0 && !sandbox_idle(daemon->sandbox);
+
+    return idle_wait_ms(&daemon->idle, is_quiet && !looks ? -1 : TICK_MS);
+}
+
 static void serve(struct daemon *daemon)
 {
-    bool is_idle = false;
+    bool is_quiet = false;
 
-    while (daemon->stops == 0) {
-        bool had_events = handle_events(daemon, is_idle ? -1 : TICK_MS);
+    while (daemon->stops == 0 && (!idle_is_over(&daemon->idle) || !leave(daemon))) {
+        const bool had_events = handle_events(daemon, longest_sleep(daemon, is_quiet));
 
         /* A client just accepted is counted a moment later: one more tick before sleeping. */
-        is_idle = !had_events && http_connections(daemon->http) == 0 && !daemon->accept_paused;
+        is_quiet = !had_events && http_connections(daemon->http) == 0 && !daemon->accept_paused;
+        if (!is_quiet || !sandbox_idle(daemon->sandbox)) {
+            idle_touch(&daemon->idle);
+        }
     }
 }
 
@@ -263,6 +336,7 @@ static void drain(struct daemon *daemon)
 
     log_line(LOG_INFO, "stopping", NULL);
     notify_send("STOPPING=1");
+    unwatch_listeners(daemon);
     listen_close(&daemon->listens);
     http_refuse(daemon->http);
     wait_until_quiet(daemon, deadline, daemon->stops);
@@ -300,15 +374,17 @@ int daemon_run(struct config *config)
         .epoll = -1,
     };
     struct err err = ERR_INIT;
+    const unsigned inherited = listen_inherited_count();
     int status = EXIT_FAILURE;
 
-    process_prepare(listen_inherited_count());
+    process_prepare(inherited);
     log_setup(config->log_level, config->log_json);
     if (start(&daemon, &err) < 0) {
         ready_failed(&err);
     } else {
         ready_announce(config, &daemon.listens, daemon.settle.token_path);
         notify_send("READY=1");
+        idle_init(&daemon.idle, config, inherited > 0);
         serve(&daemon);
         drain(&daemon);
         status = EXIT_SUCCESS;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,9 +18,11 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 
 #define PRIVATE_MODE 0700
+#define LOOK_MS 10
 #define OTHERS (S_IRWXG | S_IRWXO)
 #define NO_SYMLINK (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -104,7 +107,21 @@ static int locked_by_another(int fd, const char *state_dir, struct err *err)
     return err_remedy(err, "stop it, or name another directory with --state");
 }
 
-int dirs_lock(const char *state_dir, struct err *err)
+/* flock(2) knows no time limit. */
+static int wait_for_lock(int fd, int wait_ms)
+{
+    const int64_t deadline = clock_deadline_after_ms(wait_ms);
+
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK || clock_passed(deadline)) {
+            return -1;
+        }
+        (void)poll(NULL, 0, LOOK_MS);
+    }
+    return 0;
+}
+
+int dirs_lock(const char *state_dir, int wait_ms, struct err *err)
 {
     CLEANUP_FREE char *path = alloc_printf("%s/lock", state_dir);
     CLEANUP_FD int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -114,7 +131,7 @@ int dirs_lock(const char *state_dir, struct err *err)
     if (fd < 0) {
         return path_error(path, err);
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+    if (wait_for_lock(fd, wait_ms) < 0) {
         return errno == EWOULDBLOCK ? locked_by_another(fd, state_dir, err) : path_error(path, err);
     }
     length = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());

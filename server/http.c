@@ -272,7 +272,7 @@ int http_start(const struct http_config *config, struct http **ret_http, struct 
     return 0;
 }
 
-bool http_accept(struct http *http, int listener)
+int http_accept(struct http *http, int listener)
 {
     return accept_clients(&http->edge, http->daemon, listener);
 }

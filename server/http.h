@@ -36,11 +36,11 @@ struct http_config {
 int http_start(const struct http_config *config, struct http **ret_http, struct err *err);
 
 /*
- * Takes up to a few dozen waiting clients of a listening socket. A Unix socket's peer must be this
- * user or root; above the limit of connections a client is told so and sent away. False when the
- * process has no descriptor left: wait before the next call.
+ * Takes up to a few dozen waiting clients of a listening socket; how many there were. A Unix
+ * socket's peer must be this user or root; above the limit of connections a client is told so and
+ * sent away. -1 when the process has no descriptor left: wait before the next call.
  */
-bool http_accept(struct http *http, int listener);
+int http_accept(struct http *http, int listener);
 
 /* To wait for with EPOLLIN: clients that hung up while they waited; then http_dispatch. */
 int http_fd(const struct http *http);

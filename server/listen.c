@@ -274,6 +274,49 @@ int listen_open(struct listen_set *set, const char *text, struct err *err)
     return 0;
 }
 
+/*
+ * shutdown(2) with SHUT_RD makes connect(2) of a Unix socket fail with ECONNREFUSED at once, while
+ * accept(2) still gives what was queued (unix_stream_connect and unix_accept of Linux): there is no
+ * moment at which a client is let in and then dropped. A TCP socket would drop its queue.
+ */
+void listen_shut(struct listen_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->sockets[i].unlinks) {
+            (void)shutdown(set->sockets[i].fd, SHUT_RD);
+            set->sockets[i].shut = true;
+        }
+    }
+}
+
+static int reopen(struct listen_socket *socket, struct err *err)
+{
+    union address address = { .any = { .sa_family = AF_UNSPEC } };
+    int fd = -1;
+
+    if (parse_unix(socket->name, &address, err) == 0) {
+        (void)unlink(socket->name);
+        fd = open_socket(&address, socket->name, err);
+    }
+    if (fd < 0) {
+        return -1;
+    }
+    fd_close(socket->fd);
+    socket->fd = fd;
+    socket->shut = false;
+    return 0;
+}
+
+int listen_reopen(struct listen_set *set, struct err *err)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->sockets[i].shut && reopen(&set->sockets[i], err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 bool listen_is_local(const struct listen_socket *socket)
 {
     return !socket->tcp || text_starts_with(socket->name, "http://127.") ||

@@ -20,6 +20,7 @@ struct listen_socket {
     bool tcp;
     char name[160]; /* "http://127.0.0.1:5376", or the path of the Unix socket */
     bool unlinks;   /* we made the path, we remove it */
+    bool shut;
 };
 
 struct listen_set {
@@ -45,6 +46,14 @@ int listen_open(struct listen_set *set, const char *text, struct err *err);
 
 /* Is the address one that only this machine reaches? For a warning. */
 bool listen_is_local(const struct listen_socket *socket);
+
+/*
+ * From now on nobody gets in by the Unix sockets that listen_open made; who is in their queues
+ * already can still be accepted. Inherited sockets stay open for the next daemon. listen_reopen
+ * makes new ones at the same paths. -1 with err: a path can't be had again.
+ */
+void listen_shut(struct listen_set *set);
+int listen_reopen(struct listen_set *set, struct err *err);
 
 /* Closes all and removes the paths that listen_open made. */
 void listen_close(struct listen_set *set);

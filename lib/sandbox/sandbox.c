@@ -276,6 +276,21 @@ int sandbox_ready(struct sandbox *sandbox, struct err *err)
     return boxes_ready(sandbox->boxes, err);
 }
 
+static bool is_empty(struct pool *pool)
+{
+    struct pool_stats stats;
+
+    pool_stats(pool, &stats);
+    return stats.running == 0 && stats.queued == 0;
+}
+
+bool sandbox_idle(struct sandbox *sandbox)
+{
+    return live_wait_empty(&sandbox->live, 0) && is_empty(sandbox->pool) &&
+           is_empty(sandbox->background) && is_empty(sandbox->files) &&
+           kernels_table_count(&sandbox->kernels, NULL) == 0;
+}
+
 const struct limits *sandbox_maxima(const struct sandbox *sandbox)
 {
     return &sandbox->maxima;

@@ -74,6 +74,12 @@ void sandbox_close(struct sandbox *sandbox);
  */
 int sandbox_ready(struct sandbox *sandbox, struct err *err);
 
+/*
+ * Is there nothing that would be lost by ending now: no execution that is queued or runs, detached
+ * ones among them, no kernel that lives, no copy or archive under way? Spares don't count.
+ */
+bool sandbox_idle(struct sandbox *sandbox);
+
 const struct limits *sandbox_maxima(const struct sandbox *sandbox);
 const struct limits *sandbox_defaults(const struct sandbox *sandbox);
 void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats);

@@ -80,16 +80,16 @@ static void test_one_owner_at_a_time(void **state)
 {
     struct err err = ERR_INIT;
     char pid[32];
-    int first = dirs_lock(scratch_path, &err);
+    int first = dirs_lock(scratch_path, 0, &err);
 
     (void)state;
     assert_true(first >= 0);
-    assert_int_equal(dirs_lock(scratch_path, &err), -1);
+    assert_int_equal(dirs_lock(scratch_path, 0, &err), -1);
     assert_int_equal(err.code, ERR_CONFLICT);
     (void)snprintf(pid, sizeof(pid), "process %d)", (int)getpid());
     assert_non_null(strstr(err.msg, pid));
     fd_close(first);
-    first = dirs_lock(scratch_path, &err);
+    first = dirs_lock(scratch_path, 0, &err);
     assert_true(first >= 0);
     fd_close(first);
 }
