@@ -16,12 +16,14 @@
 #include "api/once.h"
 #include "api/problem.h"
 #include "api/resource.h"
+#include "api/rights.h"
 #include "api/route.h"
 #include "lib/base/alarm.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/sandbox/sandbox.h"
+#include "lib/sandbox/tokens.h"
 
 /* Of a Server-Timing value: a dozen names and numbers. */
 #define TIMING_MAX ((size_t)1024)
@@ -85,7 +87,7 @@ size_t api_route_body_max(const struct api_route *route)
 
 bool api_route_open(const struct api_route *route)
 {
-    return route->open;
+    return route->access == ROUTE_OPEN;
 }
 
 const char *api_route_pattern(const struct api_route *route)
@@ -95,9 +97,25 @@ const char *api_route_pattern(const struct api_route *route)
 
 /* ---- calls ---- */
 
+bool api_identify(struct api *api, const char *token, struct api_identity *ret_identity)
+{
+    struct tokens_view view;
+
+    if (!tokens_find(api->sandbox, token, &view)) {
+        return false;
+    }
+    ret_identity->caller = view.caller;
+    ret_identity->scope = view.full ? API_SCOPE_FULL : API_SCOPE_RUN;
+    return true;
+}
+
 void api_dispatch(struct api_call *call)
 {
-    if (once_begin(call)) {
+    struct err err = ERR_INIT;
+
+    if (rights_check_route(call, &err) < 0) {
+        resource_fail(call, &err);
+    } else if (once_begin(call)) {
         call->route->handler(call);
     }
 }

@@ -38,6 +38,12 @@ enum api_scope {
     API_SCOPE_RUN, /* may run, but not reach host paths, network, weaker limits, others' sessions */
 };
 
+/* Who a caller is. */
+struct api_identity {
+    uint64_t caller; /* fairness key, and owner of what he makes */
+    enum api_scope scope;
+};
+
 struct api_header {
     const char *name;
     const char *value;
@@ -128,6 +134,12 @@ enum api_body api_route_body(const struct api_route *route);
 size_t api_route_body_max(const struct api_route *route);
 bool api_route_open(const struct api_route *route);           /* needs no token (healthz) */
 const char *api_route_pattern(const struct api_route *route); /* for logs and metrics */
+
+/*
+ * Whose token this is, of those that the user gave away. False: it is none of them, or is revoked,
+ * or has expired. Any thread; takes a lock for microseconds.
+ */
+bool api_identify(struct api *api, const char *token, struct api_identity *ret_identity);
 
 /* Runs the handler. The calling thread may get the finish call before this returns. */
 void api_dispatch(struct api_call *call);

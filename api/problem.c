@@ -56,6 +56,8 @@
         "list the environments with GET /v1/environments") \
     ROW(IMAGE_NOT_FOUND, 404, "image_not_found", false, 0, "No such image", \
         "pull the image first, or name one that is there") \
+    ROW(TOKEN_NOT_FOUND, 404, "token_not_found", false, 0, "No such token", \
+        "list the tokens with GET /v1/tokens") \
     ROW(METHOD_NOT_ALLOWED, 405, "method_not_allowed", false, 0, "This path has no such method", \
         "use one of the methods in the Allow header") \
     ROW(NOT_ACCEPTABLE, 406, "not_acceptable", false, 0, "No form of the answer suits the Accept header", \

@@ -8,7 +8,16 @@
 #include "api/rights.h"
 
 #include "api/resource.h"
+#include "api/route.h"
 #include "lib/sandbox/sandbox.h"
+
+int rights_check_route(const struct api_call *call, struct err *err)
+{
+    if (call->scope == API_SCOPE_FULL || call->route->access != ROUTE_FULL) {
+        return 0;
+    }
+    return err_set(err, ERR_FORBIDDEN, 0, "a token of scope \"run\" may not call this");
+}
 
 static int refuse_limit(const char *pointer, struct err *err)
 {

@@ -10,6 +10,9 @@
 #include "lib/sandbox/options.h"
 #include "lib/sandbox/run.h"
 
+/* 0, or -1 FORBIDDEN: the route is not for narrow tokens at all. */
+int rights_check_route(const struct api_call *call, struct err *err);
+
 /*
  * 0, or -1 with a pointer when the token's scope does not reach so far: MOUNT_REFUSED for host
  * directories, NETWORK_DENIED for the network (setup has it, too), FORBIDDEN for limits above the

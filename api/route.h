@@ -22,12 +22,19 @@ enum route_once {
     ROUTE_ONCE_BY_PARTS, /* each part of the request is done once */
 };
 
+/* Whom a route serves. */
+enum route_access {
+    ROUTE_TOKEN, /* whoever has a token; what it reaches is for the handler to say (rights.h) */
+    ROUTE_OPEN,  /* everybody: no token is asked for */
+    ROUTE_FULL,  /* the user himself and his tokens of scope "full" */
+};
+
 struct api_route {
     const char *method;
     const char *pattern;
     void (*handler)(struct api_call *call);
     enum api_body body;
-    bool open; /* needs no token */
+    enum route_access access;
     enum route_once once;
 };
 

@@ -96,12 +96,21 @@ static int check_form(struct exchange *exchange, struct err *err)
 static int check_caller(struct exchange *exchange, struct err *err)
 {
     const struct connection *connection = exchange->connection;
+    const struct edge *edge = exchange->edge;
+    struct api_identity identity;
 
-    /* Programs of one user are told apart by their process where that is known. */
-    exchange->call.caller =
-        connection->trusted ? (uint64_t)connection->pid << 1 : (uint64_t)CALLER_TOKEN;
-    exchange->call.scope = API_SCOPE_FULL;
-    return token_check(exchange->edge->token, &exchange->head, connection->trusted, err);
+    if (token_check(edge->token, edge->api, &exchange->head, connection->trusted, &identity, err) <
+        0) {
+        return -1;
+    }
+    if (identity.caller == 0) {
+        /* Programs of one user are told apart by their process where that is known. */
+        identity.caller =
+            connection->trusted ? (uint64_t)connection->pid << 1 : (uint64_t)CALLER_TOKEN;
+    }
+    exchange->call.caller = identity.caller;
+    exchange->call.scope = identity.scope;
+    return 0;
 }
 
 static int check_length(const struct exchange *exchange, struct err *err)

@@ -129,8 +129,15 @@ static const char *shown_token(const struct http_guard_head *head, bool *ret_is_
     return authorization + strspn(authorization, " ");
 }
 
-int token_check(const struct token *token, const struct http_guard_head *head, bool trusted_peer,
-                struct err *err)
+/* The length is no secret; the characters are. */
+static bool is_main(const struct token *token, const char *shown)
+{
+    return strlen(shown) == token->length &&
+           text_equal_constant_time(shown, token->text, token->length);
+}
+
+int token_check(const struct token *token, struct api *api, const struct http_guard_head *head,
+                bool trusted_peer, struct api_identity *ret_identity, struct err *err)
 {
     bool is_bad = false;
     const char *shown = shown_token(head, &is_bad);
@@ -141,12 +148,14 @@ int token_check(const struct token *token, const struct http_guard_head *head, b
     if (is_bad) {
         return refuse("exactly one Authorization: Bearer or X-API-Key field is understood", err);
     }
-    if (shown == NULL) {
-        return trusted_peer ? 0 : refuse("this request needs the token", err);
+    if (shown == NULL && !trusted_peer) {
+        return refuse("this request needs the token", err);
     }
-    /* The length is no secret; the characters are. */
-    if (strlen(shown) != token->length ||
-        !text_equal_constant_time(shown, token->text, token->length)) {
+    if (shown == NULL || is_main(token, shown)) {
+        *ret_identity = (struct api_identity){ .caller = 0, .scope = API_SCOPE_FULL };
+        return 0;
+    }
+    if (api == NULL || !api_identify(api, shown, ret_identity)) {
         return refuse("the token is not the right one", err);
     }
     return 0;

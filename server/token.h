@@ -29,11 +29,13 @@ int token_load(const char *path, struct token *ret_token, struct err *err);
 
 /*
  * What the request's head shows: "Authorization: Bearer ..." or "X-API-Key: ..." (one of them,
- * once). A token in the query is refused whatever else is there: URLs end up in logs and histories.
- * A peer that is trusted by other means (a Unix socket's peer of the same user) may show none, but
- * not a wrong one. 0, or -1 UNAUTHORIZED. Pure; compares in constant time.
+ * once): the main token, or one that api knows (NULL: none is known). A token in the query is
+ * refused whatever else is there: URLs end up in logs and histories. A peer that is trusted by
+ * other means (a Unix socket's peer of the same user) may show none, but not a wrong one; one that
+ * shows a narrow token is narrow. 0 and who it is (caller 0: nobody in particular, by the main
+ * token or by trust), or -1 UNAUTHORIZED. Any thread; compares in constant time.
  */
-int token_check(const struct token *token, const struct http_guard_head *head, bool trusted_peer,
-                struct err *err);
+int token_check(const struct token *token, struct api *api, const struct http_guard_head *head,
+                bool trusted_peer, struct api_identity *ret_identity, struct err *err);
 
 #endif

@@ -34,6 +34,7 @@
 #include "lib/sandbox/snapshots.h"
 #include "lib/sandbox/spares.h"
 #include "lib/sandbox/staging.h"
+#include "lib/sandbox/tokens.h"
 #include "lib/sandbox/vetting.h"
 #include "lib/store/rows_kernel.h"
 #include "lib/work/workspace.h"
@@ -131,7 +132,8 @@ static int open_state(struct sandbox *sandbox, const struct sandbox_config *conf
     records_lose(sandbox);
     idempotency_lose(sandbox);
     (void)rows_kernel_lose(sandbox->store, "the server was restarted", clock_wall_ms(), NULL);
-    return 0;
+    sandbox->tokens = tokens_open(sandbox->store, err);
+    return sandbox->tokens != NULL ? 0 : -1;
 }
 
 static int open_snapshots(struct sandbox *sandbox, const struct sandbox_config *config,
@@ -204,6 +206,7 @@ void sandbox_close(struct sandbox *sandbox)
         session_table_done(&sandbox->sessions);
     }
     snapshots_close(sandbox->snapshots);
+    tokens_close(sandbox->tokens);
     journal_close(sandbox->journal);
     store_close(sandbox->store);
     fd_close(sandbox->workspaces);

@@ -21,6 +21,7 @@
 
 struct janitor;
 struct snapshots;
+struct tokens;
 
 #define SANDBOX_VERSION_SIZE 64
 
@@ -35,6 +36,7 @@ struct sandbox {
     struct pool *background; /* the lane of detached executions */
     struct pool *files;      /* the lane of copies and archives */
     struct snapshots *snapshots;
+    struct tokens *tokens;
     pthread_mutex_t naming; /* ids that callers chose are taken under it; before the store's */
     sandbox_render *render;
     struct session_table sessions;

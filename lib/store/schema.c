@@ -114,9 +114,21 @@ static const char others[] =
     "CREATE INDEX environments_by_time ON environments (created_ms, id);"
     "CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";
 
+static const char tokens[] =
+    "CREATE TABLE tokens ("
+    "  id TEXT PRIMARY KEY,"
+    "  name TEXT NOT NULL,"
+    "  scope TEXT NOT NULL CHECK (scope IN ('run', 'full')),"
+    "  sha256 TEXT NOT NULL UNIQUE," /* of the token's text, which is kept nowhere */
+    "  caller INTEGER NOT NULL UNIQUE,"
+    "  created_ms INTEGER NOT NULL,"
+    "  expires_ms INTEGER NOT NULL"
+    ") STRICT;";
+
 /* One version a row: up to three texts each. */
 static const char *const steps[][3] = {
     { sessions, executions, others },
+    { tokens },
 };
 
 int schema_newest(void)

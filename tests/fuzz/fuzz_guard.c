@@ -82,12 +82,13 @@ static void check_source(const struct http_guard_head *head)
 static void check_rest(const struct http_guard_head *head)
 {
     static const struct token token = { .text = "0123456789abcdef0123456789abcdef", .length = 32 };
+    struct api_identity identity;
     char id[HTTP_GUARD_ID_SIZE];
 
     (void)http_guard_media_type(head, API_BODY_JSON, true, NULL);
     (void)http_guard_media_type(head, API_BODY_FILE, true, NULL);
     require(strlen(http_guard_request_id(head, id)) < sizeof(id));
-    if (token_check(&token, head, false, NULL) == 0) {
+    if (token_check(&token, NULL, head, false, &identity, NULL) == 0) {
         require(count_of(head, "Authorization") + count_of(head, "X-API-Key") == 1);
     }
 }

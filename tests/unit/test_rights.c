@@ -9,6 +9,7 @@
 
 #include "api/resource.h"
 #include "api/rights.h"
+#include "api/route.h"
 #include "lib/sandbox/sandbox_internal.h"
 
 static struct sandbox sandbox = {
@@ -62,6 +63,23 @@ static void narrow_tokens(void **state)
     assert_int_equal(rights_check_request(&call, &request, NULL), -1);
 }
 
+static void routes(void **state)
+{
+    const struct api_route row = { .access = ROUTE_FULL };
+    const struct api_route any = { .access = ROUTE_TOKEN };
+    struct api_call call = { .api = &api, .scope = API_SCOPE_RUN, .route = &row };
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(rights_check_route(&call, &err), -1);
+    assert_int_equal(err.code, ERR_FORBIDDEN);
+    call.scope = API_SCOPE_FULL;
+    assert_int_equal(rights_check_route(&call, NULL), 0);
+    call.scope = API_SCOPE_RUN;
+    call.route = &any;
+    assert_int_equal(rights_check_route(&call, NULL), 0);
+}
+
 static void weaker_limits(void **state)
 {
     struct options options = usual();
@@ -94,7 +112,7 @@ static void stricter_limits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(narrow_tokens),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(narrow_tokens), cmocka_unit_test(routes),
                                         cmocka_unit_test(weaker_limits),
                                         cmocka_unit_test(stricter_limits) };
 

@@ -15,6 +15,7 @@
 #include "lib/store/rows_execution.h"
 #include "lib/store/rows_idempotency.h"
 #include "lib/store/rows_snapshot.h"
+#include "lib/store/rows_token.h"
 #include "tests/unit/scratch.h"
 
 static struct store *store;
@@ -378,6 +379,41 @@ static void environments(void **state)
     assert_int_equal(err.code, ERR_ENVIRONMENT_NOT_FOUND);
 }
 
+static void count_token(void *context, const struct rows_token *row)
+{
+    struct rows_token *last = context;
+
+    *last = *row;
+}
+
+static void tokens(void **state)
+{
+    struct rows_token row = { .id = "tok_1",
+                              .name = "agent",
+                              .scope = "run",
+                              .sha256 = "ab",
+                              .caller = UINT64_MAX,
+                              .created_ms = 1,
+                              .expires_ms = 2 };
+    struct rows_token back = { .id = "" };
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(rows_token_insert(store, &row, NULL), 0);
+    assert_int_equal(rows_token_insert(store, &row, NULL), -1);
+    assert_int_equal(rows_token_each(store, count_token, &back, NULL), 0);
+    assert_string_equal(back.name, "agent");
+    assert_string_equal(back.scope, "run");
+    assert_string_equal(back.sha256, "ab");
+    assert_true(back.caller == UINT64_MAX);
+    assert_int_equal(back.expires_ms, 2);
+    assert_int_equal(rows_token_delete(store, "tok_1", NULL), 0);
+    assert_int_equal(rows_token_delete(store, "tok_1", &err), -1);
+    assert_int_equal(err.code, ERR_TOKEN_NOT_FOUND);
+    (void)snprintf(row.scope, sizeof(row.scope), "root");
+    assert_int_equal(rows_token_insert(store, &row, NULL), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +425,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(snapshots_in_place_of_others, open_store, close_store),
         cmocka_unit_test_setup_teardown(snapshots, open_store, close_store),
         cmocka_unit_test_setup_teardown(environments, open_store, close_store),
+        cmocka_unit_test_setup_teardown(tokens, open_store, close_store),
     };
 
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);

@@ -109,7 +109,8 @@ static int check(const char *target, const char *name, const char *value, bool t
                                     .headers = &field,
                                     .header_count = name != NULL ? 1 : 0 };
     struct err err = ERR_INIT;
-    int result = token_check(&token, &head, trusted, &err);
+    struct api_identity identity;
+    int result = token_check(&token, NULL, &head, trusted, &identity, &err);
 
     assert_int_equal(err.code, result == 0 ? ERR_NONE : ERR_UNAUTHORIZED);
     assert_null(strstr(err.msg, "0123456789"));
@@ -161,11 +162,12 @@ static void test_shown_twice(void **state)
 {
     struct api_header fields[] = { { "Authorization", "Bearer " GOOD }, { "X-API-Key", GOOD } };
     struct http_guard_head head = { .target = "/", .headers = fields, .header_count = 2 };
+    struct api_identity identity;
 
     (void)state;
-    assert_int_equal(token_check(&token, &head, false, NULL), -1);
+    assert_int_equal(token_check(&token, NULL, &head, false, &identity, NULL), -1);
     fields[1] = fields[0];
-    assert_int_equal(token_check(&token, &head, true, NULL), -1);
+    assert_int_equal(token_check(&token, NULL, &head, true, &identity, NULL), -1);
 }
 
 int main(void)
