@@ -104,7 +104,7 @@ static void fill_row(struct rows_token *row, const struct tokens_wish *wish,
     (void)snprintf(row->name, sizeof(row->name), "%s", wish->name != NULL ? wish->name : "");
     (void)snprintf(row->scope, sizeof(row->scope), "%s", wish->full ? "full" : "run");
     id_random(random, sizeof(random));
-    memcpy(text, PREFIX, strlen(PREFIX));
+    (void)snprintf(text, TOKENS_TEXT_SIZE, PREFIX);
     id_hex(random, sizeof(random), text + strlen(PREFIX));
     explicit_bzero(random, sizeof(random));
     hash_sha256_hex(text, strlen(text), row->sha256);
