@@ -207,8 +207,7 @@ int ticket_check(const struct api_call *call, const struct run_request *request,
     return rights_check_request(call, request, err);
 }
 
-static void complete(struct api_call *call, struct ticket *ticket,
-                     struct run_request *request)
+static void complete(struct api_call *call, struct ticket *ticket, struct run_request *request)
 {
     const struct session_actor actor = resource_actor(call);
 

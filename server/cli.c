@@ -18,6 +18,7 @@
 #include "server/daemon.h"
 #include "server/mcp_bridge.h"
 #include "server/settings.h"
+#include "server/token_command.h"
 
 #define EXIT_USAGE 2
 /* The text of the table is a fraction of it. */
@@ -89,6 +90,9 @@ void cli_help(FILE *out)
         "  kernd mcp [options]     speak the Model Context Protocol on standard input and output,\n"
         "                          through a server that is started if need be (with the options)\n"
         "  kernd mcp install --client NAME   print what to configure in a client\n"
+        "  kernd token new --scope run|full [--name TEXT] [--expires 30d]   make a token, shown "
+        "once\n"
+        "  kernd token list, kernd token revoke ID\n"
         "  kernd config show [options]   print every setting and where it came from\n"
         "  kernd config check [FILE]     is the configuration file in order?\n"
         "  kernd version           print the version\n"
@@ -146,6 +150,9 @@ int cli_main(int count, char *const *arguments)
     /* Programs of their own, with options of their own. */
     if (count > 1 && text_equal(arguments[1], "mcp")) {
         return mcp_bridge_main(count - 2, arguments + 2);
+    }
+    if (count > 1 && text_equal(arguments[1], "token")) {
+        return token_command_main(count - 2, arguments + 2);
     }
     if (count > 1 && text_equal(arguments[1], "config")) {
         return config_command_main(count - 2, arguments + 2);

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import subprocess
 import unittest
 
 import census
@@ -134,6 +135,44 @@ class Life(Case):
                         self.assertNotIn(made["token"].encode(), file.read(), name)
         finally:
             daemon.stop()
+
+
+class Command(Case):
+    """`kernd token`, which goes over the Unix socket."""
+
+    def token(self, *arguments, code=0, socket=None):
+        become = {"user": self.daemon.user, "extra_groups": []} if self.daemon.user else {}
+        done = subprocess.run(
+            [harness.KERND, "token", *arguments, "--socket", socket or self.daemon.socket_path],
+            capture_output=True, text=True, timeout=harness.seconds(30), check=False, **become)
+        self.assertEqual(done.returncode, code, done)
+        return done
+
+    def test_new_list_revoke(self):
+        made = self.token("new", "--scope", "run", "--name", "my agent", "--expires", "2h")
+        token = made.stdout.strip()
+        self.daemon.secrets.append(token)
+        self.assertRegex(token, r"\Akernd_[0-9a-f]{64}\Z")
+        self.assertNotIn(token, made.stderr)
+        self.assertEqual(self.ask(token, "GET", "/v1/tokens").status, 403)
+        rows = self.token("list").stdout.splitlines()
+        row = next(row.split(None, 4) for row in rows if "my agent" in row)
+        self.assertEqual((row[1], row[4]), ("run", "my agent"))
+        self.assertIn(row[0], made.stderr)
+        self.token("revoke", row[0])
+        self.assertEqual(self.ask(token, "GET", "/v1/version").status, 401)
+        self.assertIn("no token by that id", self.token("revoke", row[0], code=1).stderr)
+
+    def test_wrong_usage(self):
+        for arguments in ((), ("make",), ("new",), ("revoke",), ("revoke", "a b"), ("list", "x"),
+                          ("new", "--scope", "run", "--expires", "soon"),
+                          ("new", "--scope", "run", "--expires", "0")):
+            with self.subTest(arguments=arguments):
+                self.assertIn("usage: kernd token", self.token(*arguments, code=2).stderr)
+        self.assertIn("scope", self.token("new", "--scope", "root", code=1).stderr)
+
+    def test_no_server_there(self):
+        self.assertIn("no-such", self.token("list", code=1, socket="/tmp/no-such.sock").stderr)
 
 
 class Narrow(Case):
