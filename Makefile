@@ -91,7 +91,7 @@ ALL_UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 UNIT_SUPPORT := $(filter-out $(ALL_UNIT_SOURCES),$(wildcard tests/unit/*.c))
 UNIT_SOURCES := $(if $(ROOMS),$(filter $(patsubst %.c,tests/unit/test_%.c,$(notdir $(LIB_SOURCES))),$(ALL_UNIT_SOURCES)),$(ALL_UNIT_SOURCES))
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
-ASSETS := $(wildcard api/openapi.yaml api/mcp_tools.json server/assets/*)
+ASSETS := $(wildcard api/openapi.yaml api/mcp_tools.json server/assets/* systemd/*)
 # The same description for programs, made from the one for people.
 MADE_ASSETS := $(if $(wildcard api/openapi.yaml),$(O)/made/openapi.json)
 DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js lib/cell/*.mjs lib/cell/*.sh)

@@ -15,8 +15,10 @@
 #include "lib/base/text.h"
 #include "lib/sandbox/sandbox.h"
 #include "server/config_command.h"
+#include "server/control.h"
 #include "server/daemon.h"
 #include "server/mcp_bridge.h"
+#include "server/service.h"
 #include "server/settings.h"
 #include "server/token_command.h"
 
@@ -87,6 +89,10 @@ void cli_help(FILE *out)
         "kernd: a local HTTP/JSON server that runs code in fresh, kernel-isolated boxes\n"
         "\n"
         "  kernd serve [options]   serve until SIGTERM or SIGINT\n"
+        "  kernd start | stop | restart | status [options]   a server in the background\n"
+        "  kernd service install [--tcp ADDRESS] | uninstall | status   the same by systemd, "
+        "started\n"
+        "                          by the first client; --print shows the units only\n"
         "  kernd mcp [options]     speak the Model Context Protocol on standard input and output,\n"
         "                          through a server that is started if need be (with the options)\n"
         "  kernd mcp install --client NAME   print what to configure in a client\n"
@@ -140,6 +146,17 @@ static int run_command(enum cli_command command, struct config *config)
     return EXIT_FAILURE;
 }
 
+/* Programs of their own, with options of their own. */
+static const struct {
+    const char *name;
+    int (*run)(int count, char *const *arguments);
+} programs[] = {
+    { "mcp", mcp_bridge_main },        { "token", token_command_main },
+    { "config", config_command_main }, { "start", control_start },
+    { "stop", control_stop },          { "status", control_status },
+    { "restart", control_restart },    { "service", service_main },
+};
+
 int cli_main(int count, char *const *arguments)
 {
     struct err err = ERR_INIT;
@@ -147,15 +164,10 @@ int cli_main(int count, char *const *arguments)
     struct config config;
     int status;
 
-    /* Programs of their own, with options of their own. */
-    if (count > 1 && text_equal(arguments[1], "mcp")) {
-        return mcp_bridge_main(count - 2, arguments + 2);
-    }
-    if (count > 1 && text_equal(arguments[1], "token")) {
-        return token_command_main(count - 2, arguments + 2);
-    }
-    if (count > 1 && text_equal(arguments[1], "config")) {
-        return config_command_main(count - 2, arguments + 2);
+    for (size_t i = 0; count > 1 && i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (text_equal(arguments[1], programs[i].name)) {
+            return programs[i].run(count - 2, arguments + 2);
+        }
     }
     config_init(&config);
     if (cli_parse(count - 1, arguments + 1, &config, &command, &err) < 0) {

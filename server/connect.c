@@ -51,6 +51,8 @@ static int find_places(struct connect *way, struct config *config, struct err *e
             way->socket = alloc_text(config->listens.items[i] + strlen("unix:"));
         }
     }
+    way->state_dir = alloc_text(config->state_dir);
+    way->runtime_dir = alloc_text(config->runtime_dir);
     way->token = alloc_printf("%s/token", config->runtime_dir);
     way->log = alloc_printf("%s/kernd.log", account != NULL ? "/var/log" : config->state_dir);
     return account != NULL ? 0 : dirs_make_private(config->state_dir, geteuid(), getegid(), err);
@@ -90,6 +92,8 @@ void connect_done(struct connect *way)
 {
     free(way->socket);
     free(way->token);
+    free(way->state_dir);
+    free(way->runtime_dir);
     free(way->log);
     strv_done(&way->serve);
     *way = (struct connect){ .socket = NULL };

@@ -14,6 +14,8 @@
 struct connect {
     char *socket;
     char *token;       /* the file of its token; NULL: not known */
+    char *state_dir;   /* NULL: not known */
+    char *runtime_dir; /* the same */
     char *log;         /* of a server that is started; NULL: none is */
     struct strv serve; /* its arguments; it ends when it is idle (idle.h) */
     bool idle_exit_given;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -20,6 +21,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/base/text.h"
 
 #define PRIVATE_MODE 0700
 #define LOOK_MS 10
@@ -139,4 +141,20 @@ int dirs_lock(const char *state_dir, int wait_ms, struct err *err)
         return path_error(path, err);
     }
     return CLEANUP_TAKE_FD(fd);
+}
+
+pid_t dirs_lock_owner(const char *state_dir)
+{
+    CLEANUP_FREE char *path = alloc_printf("%s/lock", state_dir);
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    char text[16] = "";
+    uint64_t pid = 0;
+
+    /* A shared lock keeps no other reader out, and is given back at once. */
+    if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK ||
+        pread(fd, text, sizeof(text) - 1, 0) <= 0) {
+        return 0;
+    }
+    text[strspn(text, "0123456789")] = '\0';
+    return text_parse_u64(text, &pid) == 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
 }

@@ -24,4 +24,9 @@ int dirs_make_private(const char *path, uid_t uid, gid_t gid, struct err *err);
  */
 int dirs_lock(const char *state_dir, int wait_ms, struct err *err);
 
+/*
+ * The process that holds the lock, 0: none. Another may hold it a moment later.
+ */
+pid_t dirs_lock_owner(const char *state_dir);
+
 #endif

@@ -10,7 +10,8 @@
 #include "server/listen.h"
 
 /*
- * One line on standard output, "ready url=http://127.0.0.1:5376 socket=PATH token=PATH" (url and
+ * One line on standard output (and without its first word in the file `ready` of the runtime
+ * directory), "ready url=http://127.0.0.1:5376 socket=PATH token=PATH" (url and
  * socket as often as there are such sockets), and after it, on a terminal or with config->hint, a
  * curl line to paste.
  */

@@ -12,6 +12,7 @@ import unittest
 import census
 import check
 import harness
+import test_control
 import test_mcp_bridge
 import wire
 
@@ -166,7 +167,7 @@ class Hammer(unittest.TestCase):
         self.assertGreater(log.count("nothing to do"), 2)
         with open(os.path.join(self.daemon.state, "lock"), encoding="ascii") as file:
             last = int(file.read())
-        census.wait_until(lambda: not os.path.exists(f"/proc/{last}"), harness.seconds(20),
+        census.wait_until(lambda: test_control.ended(last), harness.seconds(20),
                           "the last daemon to leave")
 
 
