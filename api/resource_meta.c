@@ -132,6 +132,16 @@ static void write_limits(struct json_out *json, const char *name, const struct l
     json_out_close(json, '}');
 }
 
+/* 0 is none. */
+static void write_if_any(struct json_out *json, int64_t value)
+{
+    if (value > 0) {
+        json_out_whole(json, value);
+    } else {
+        json_out_null(json);
+    }
+}
+
 static void write_walls(struct json_out *json, const struct boxes_abilities *abilities)
 {
     json_out_key(json, "enforcement");
@@ -143,12 +153,13 @@ static void write_walls(struct json_out *json, const struct boxes_abilities *abi
     json_out_close(json, '}');
     json_out_key(json, "seccomp");
     json_out_bool(json, abilities->seccomp);
+    json_out_key(json, "landlock");
+    json_out_bool(json, abilities->landlock);
     json_out_key(json, "landlockAbi");
-    if (abilities->landlock_abi > 0) {
-        json_out_whole(json, abilities->landlock_abi);
-    } else {
-        json_out_null(json);
-    }
+    write_if_any(json, abilities->landlock_abi);
+    json_out_key(json, "ioWeight");
+    write_if_any(json, abilities->io_weight);
+    write_count(json, "workspaceFiles", abilities->files_max);
 }
 
 static void write_list(struct json_out *json, const char *name, const char *const *items)
@@ -173,11 +184,12 @@ void resource_meta_capabilities(struct api_call *call)
     struct boxes_abilities abilities;
     struct json_out json;
 
-    sandbox_abilities(sandbox, &abilities);
     resource_reply(call, 200, &json);
     json_out_open(&json, '{');
-    write_engines(&json, &abilities);
     write_languages(&json, sandbox);
+    /* Behind the languages, which are asked of boxes: then it is known what boxes are like here. */
+    sandbox_abilities(sandbox, &abilities);
+    write_engines(&json, &abilities);
     write_walls(&json, &abilities);
     write_list(&json, "networkModes", networks);
     write_limits(&json, "defaults", sandbox_defaults(sandbox));

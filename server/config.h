@@ -49,6 +49,7 @@ struct config {
     uint64_t max_upload_bytes;
     uint64_t snapshots_max_bytes; /* 0: the sandbox's default */
     double snapshots_max_age_s;   /* likewise */
+    uint64_t workspace_files;     /* 0: the sandbox's default */
     double request_timeout_s;
     double idle_exit_s;     /* 0: never; below: see idle.h */
     bool on_demand;         /* a client that needed it started it */

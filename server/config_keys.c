@@ -44,6 +44,8 @@ const struct config_key config_keys_table[] = {
       "what all snapshots together may take" },
     { "snapshots_max_age_s", CONFIG_NUMBER, AT(snapshots_max_age_s), 1, 1e9, "SECONDS",
       "how long snapshots without a name are kept" },
+    { "workspace_files", CONFIG_COUNT, AT(workspace_files), 1, 1e12, "N",
+      "files and directories of a workspace, above which a run is stopped" },
     { "request_timeout_s", CONFIG_NUMBER, AT(request_timeout_s), 0.1, 3600, "SECONDS",
       "how long a client may take to send a request's head" },
     { "idle_exit", CONFIG_NUMBER, AT(idle_exit_s), 0, 1e9, "SECONDS",

@@ -107,6 +107,8 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
         .queue_max = config->queue,
         .snapshots_max_bytes = config->snapshots_max_bytes,
         .snapshots_max_age_s = config->snapshots_max_age_s,
+        .workspace_files = config->workspace_files,
+        .confine = true,
         .maxima = config->maxima,
         .defaults = config->defaults,
     };

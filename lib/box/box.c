@@ -152,7 +152,7 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
     box->begun = true;
     box->begun_ns = clock_mono_ns();
     box_cgroup_begin(box);
-    diskwatch_start(&box->diskwatch, box->limits.disk_bytes);
+    diskwatch_start(&box->diskwatch, box->limits.disk_bytes, box->boxes->files_max);
     if (!box_cgroup_has_memory(box)) {
         watchdog_start(&box->watchdog, box->link.pid, box->limits.memory_bytes);
     }

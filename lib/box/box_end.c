@@ -131,6 +131,8 @@ static struct outcome_facts gather(const struct box *box, bool gone)
         .peak_pids = watchdog->peak_tasks > 0 ? (int64_t)watchdog->peak_tasks : -1,
         .disk_cap = box->limits.disk_bytes,
         .disk_bytes = box->diskwatch.over_bytes,
+        .files_cap = box->boxes->files_max,
+        .files = box->diskwatch.over_files,
         .usage = usage,
     };
 }

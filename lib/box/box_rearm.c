@@ -53,7 +53,7 @@ int box_rearm(struct box *box, const struct box_limits *limits, struct err *err)
         return -1;
     }
     box_cgroup_begin(box);
-    diskwatch_start(&box->diskwatch, limits->disk_bytes);
+    diskwatch_start(&box->diskwatch, limits->disk_bytes, box->boxes->files_max);
     box->told_started = false;
     box->begun_ns = clock_mono_ns();
     box->link.report.started.at_ns = box->begun_ns;

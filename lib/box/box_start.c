@@ -122,7 +122,7 @@ static int launch(struct box *box, const struct box_spec *spec, const struct lau
 
     boxes->engine->argv(&plan, &argv);
     request.argv = strv_argv(&argv);
-    if (spec->limits.disk_bytes > 0 && diskwatch_open(&box->diskwatch, spec->workspace) < 0) {
+    if (diskwatch_open(&box->diskwatch, spec->workspace) < 0) {
         return err_set(err, ERR_IO, errno, "can't open the workspace: %s", err_errno_text(errno));
     }
     box_cgroup_make(box);
@@ -208,6 +208,7 @@ static int await_hello(struct box *box, const struct box_spec *spec, struct err 
             return -1;
         }
     }
+    atomic_store(&box->boxes->landlocked, box->link.report.landlock_abi > 0);
     /* Nobody else may connect, and the program shall not see it. */
     fd_clear(&box->init_listener);
     (void)unlinkat(box->dir, INIT_SOCKET, 0);
@@ -239,18 +240,17 @@ static void abandon(struct box *box)
     box_release(box);
 }
 
-static void add_pin(struct box *box, const struct box_pin *pin, const char *target)
+static void add_pin(struct box *box, const struct box_pin *pin, bool writable, const char *target)
 {
-    if (pin->inode != 0) {
-        strv_addf(&box->pins, INIT_WIRE_PIN "%s", pin->device, pin->inode, target);
-    }
+    strv_addf(&box->pins, INIT_WIRE_PIN "%s", writable ? INIT_WIRE_WRITABLE : INIT_WIRE_READABLE,
+              pin->inode == 0 ? 0 : pin->device, pin->inode, target);
 }
 
 static void add_pins(struct box *box, const struct box_spec *spec)
 {
-    add_pin(box, &spec->workspace_pin, "/workspace");
+    add_pin(box, &spec->workspace_pin, true, "/workspace");
     for (size_t i = 0; i < spec->mount_count; i++) {
-        add_pin(box, &spec->mounts[i].pin, spec->mounts[i].target);
+        add_pin(box, &spec->mounts[i].pin, spec->mounts[i].writable, spec->mounts[i].target);
     }
 }
 

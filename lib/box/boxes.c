@@ -24,11 +24,13 @@
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
 #include "lib/box/boxes_internal.h"
+#include "lib/box/errand.h"
 #include "lib/box/guest_etc.h"
 #include "lib/box/launcher.h"
 #include "lib/box/tree.h"
 #include "lib/box/watchdog.h"
 
+#define STARTERS 2
 #define LANDLOCK_VERSION_FLAG 1U /* LANDLOCK_CREATE_RULESET_VERSION, landlock_create_ruleset(2) */
 
 static const struct engine *const engines[] = { &engine_bwrap };
@@ -156,11 +158,13 @@ int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, stru
     struct boxes *boxes = alloc_zero(1, sizeof(*boxes));
 
     boxes->boxes_fd = -1;
+    boxes->files_max = config->files_max > 0 ? config->files_max : BOXES_FILES_MAX;
     boxes->cgroups.fd = -1;
     boxes->seccomp = (struct seccomp){ .programs = { -1, -1 } };
     (void)pthread_mutex_init(&boxes->lock, NULL);
     if (choose_engine(config, boxes, err) < 0 || find_library(config, boxes, err) < 0 ||
-        make_directories(config, boxes, err) < 0 || seccomp_build(&boxes->seccomp, err) < 0) {
+        make_directories(config, boxes, err) < 0 || seccomp_build(&boxes->seccomp, err) < 0 ||
+        (boxes->starters = pool_new("starter", STARTERS, 0, err)) == NULL) {
         boxes_close(boxes);
         return -1;
     }
@@ -181,6 +185,7 @@ void boxes_close(struct boxes *boxes)
     for (size_t i = 0; i < BOXES_ROOTS; i++) {
         free(boxes->root[i].link);
     }
+    pool_free(boxes->starters);
     seccomp_done(&boxes->seccomp);
     cgroup_close(&boxes->cgroups);
     fd_close(boxes->boxes_fd);
@@ -205,12 +210,24 @@ int boxes_check_launcher(const struct boxes *boxes, struct err *err)
     return err_remedy(err, "sudo apt install %s", boxes->engine->package);
 }
 
+int boxes_errand(struct boxes *boxes, void (*run)(void *context), void *context, struct err *err)
+{
+    return errand_run(boxes->starters, run, context, err);
+}
+
+static void ask_version(void *context)
+{
+    struct boxes *boxes = context;
+
+    boxes->version = launcher_version(boxes->launcher);
+}
+
 /* Asked for when first wanted: it costs a process, and starting up should not. */
 static const char *engine_version(struct boxes *boxes)
 {
     (void)pthread_mutex_lock(&boxes->lock);
     if (boxes->version == NULL && boxes->launcher != NULL) {
-        boxes->version = launcher_version(boxes->launcher);
+        (void)boxes_errand(boxes, ask_version, boxes, NULL);
     }
     (void)pthread_mutex_unlock(&boxes->lock);
     return boxes->version == NULL ? "" : boxes->version;
@@ -234,6 +251,9 @@ void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
         .cgroup_missing = boxes->cgroups.why,
         .seccomp = boxes->engine->seccomp,
         .landlock_abi = landlock < 0 ? 0 : (int)landlock,
+        .landlock = atomic_load(&boxes->landlocked),
+        .files_max = boxes->files_max,
+        .io_weight = boxes->cgroups.io ? CGROUP_IO_WEIGHT : 0,
     };
 }
 

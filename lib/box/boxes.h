@@ -14,11 +14,14 @@
 
 struct boxes;
 
+#define BOXES_FILES_MAX UINT64_C(1000000)
+
 struct boxes_config {
     const char *runtime_dir; /* private (0700); boxes/ is made below it */
     const char *library_dir; /* holds kernd-init, driver.py, driver.js */
     const char *engine;      /* "auto", "bubblewrap" or "kern" */
     const char *launcher;    /* path of bwrap or kern, NULL: found in the standard directories */
+    uint64_t files_max;      /* files and directories of a workspace, 0: BOXES_FILES_MAX */
 };
 
 /* How limits and walls hold on this host; texts are static or live as long as boxes. */
@@ -31,12 +34,16 @@ struct boxes_abilities {
     const char *disk;
     const char *cgroup_missing; /* why boxes get no cgroup, "" if they do */
     bool seccomp;
-    int landlock_abi; /* 0: none */
+    int landlock_abi; /* the kernel's, 0: none */
+    bool landlock;    /* is in force in the boxes started last; false before the first */
+    uint64_t files_max;
+    unsigned io_weight; /* 0: the disks of this host are not shared by weight */
 };
 
 /*
  * Makes the directories, builds the seccomp program, finds the launcher, sweeps what a killed
- * predecessor left. 0, or -1 when the configuration is unusable. A host where no box can start is
+ * predecessor left. Makes two threads, which the caller's confinement does not reach if that comes
+ * after (confine.h). 0, or -1 when the configuration is unusable. A host where no box can start is
  * not an error here: boxes_ready tells, and box_start fails with ENGINE_UNAVAILABLE. CONFLICT:
  * another process uses the runtime directory.
  */
@@ -51,6 +58,12 @@ void boxes_close(struct boxes *boxes);
 int boxes_ready(struct boxes *boxes, struct err *err);
 
 void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities);
+
+/*
+ * Has run(context) done on a thread that may start boxes, and waits for it: for callers that are
+ * confined (confine.h). Boxes that it starts have to end before it does. 0 or -1 SHUTTING_DOWN.
+ */
+int boxes_errand(struct boxes *boxes, void (*run)(void *context), void *context, struct err *err);
 
 /* Live boxes now. */
 size_t boxes_running(struct boxes *boxes);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "lib/base/pool.h"
 #include "lib/box/boxes.h"
 #include "lib/box/cgroup.h"
 #include "lib/box/engine.h"
@@ -17,7 +18,8 @@
 
 struct boxes {
     const struct engine *engine;
-    char *launcher; /* absolute path, NULL: not found */
+    struct pool *starters; /* threads that may start processes for others that may not */
+    char *launcher;        /* absolute path, NULL: not found */
     char *boxes_dir;
     char *library_dir;
     char *etc_dir;
@@ -26,9 +28,11 @@ struct boxes {
     struct engine_root root[BOXES_ROOTS];
     struct seccomp seccomp;
     int boxes_fd;
+    uint64_t files_max; /* of a workspace */
     bool tasks_limited; /* RLIMIT_NPROC counts per user namespace here */
     struct cgroup_tree cgroups;
     atomic_bool moves_told; /* boxes can't be born in their cgroups here */
+    atomic_bool landlocked; /* the last box that started has that wall */
     atomic_size_t running;
     pthread_mutex_t lock; /* guards what follows */
     char *version;        /* NULL: not asked yet */

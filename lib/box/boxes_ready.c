@@ -2,7 +2,7 @@
 /*
  * Job: find out, by starting one, whether boxes can start on this host.
  * Owns: nothing beyond the factory's memory of it.
- * Threads: any; one probes, the others wait for its answer.
+ * Threads: any; one has a starter probe, the others wait for its answer.
  * May include: base, box, boxes.
  */
 #include <sys/wait.h>
@@ -43,6 +43,33 @@ static int probe(struct boxes *boxes, struct err *err)
     return 0;
 }
 
+struct probe {
+    struct boxes *boxes;
+    struct err failure;
+    bool works;
+};
+
+static void run_probe(void *context)
+{
+    struct probe *asked = context;
+
+    asked->works = probe(asked->boxes, &asked->failure) == 0;
+}
+
+/* Locked. */
+static void find_out(struct boxes *boxes)
+{
+    struct probe asked = { .boxes = boxes, .failure = ERR_INIT };
+
+    if (boxes_errand(boxes, run_probe, &asked, &asked.failure) < 0) {
+        asked.works = false;
+    }
+    boxes->ready = asked.works;
+    boxes->failure = asked.failure;
+    boxes->failure.code = ERR_ENGINE_UNAVAILABLE;
+    boxes->probed_ns = clock_mono_ns();
+}
+
 int boxes_ready(struct boxes *boxes, struct err *err)
 {
     bool ready = false;
@@ -50,12 +77,7 @@ int boxes_ready(struct boxes *boxes, struct err *err)
     (void)pthread_mutex_lock(&boxes->lock);
     if (!boxes->ready &&
         (boxes->probed_ns == 0 || clock_mono_ns() - boxes->probed_ns >= PROBE_AGAIN_NS)) {
-        boxes->failure = ERR_INIT;
-        boxes->ready = probe(boxes, &boxes->failure) == 0;
-        boxes->probed_ns = clock_mono_ns();
-        if (!boxes->ready) {
-            boxes->failure.code = ERR_ENGINE_UNAVAILABLE;
-        }
+        find_out(boxes);
     }
     ready = boxes->ready;
     if (!ready && err != NULL) {

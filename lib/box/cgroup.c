@@ -29,6 +29,8 @@
 #define SMALL_FILE ((size_t)64 * 1024)
 /* cpu.max is a quota per period; the kernel's default period. */
 #define CPU_PERIOD_US 100000
+/* Several times what kernd takes itself. */
+#define OWN_MEMORY "64M"
 /* The launcher and kernd-init are counted by the pids controller, and are not the caller's. */
 #define OWN_TASKS 2
 
@@ -189,6 +191,12 @@ void cgroup_open(struct cgroup_tree *ret_tree)
         ret_tree->memory = hand_on(ret_tree, available, "memory");
         ret_tree->pids = hand_on(ret_tree, available, "pids");
         ret_tree->cpu = hand_on(ret_tree, available, "cpu");
+        /* The controller alone is no weight: that takes a policy of the kernel's (iocost). */
+        ret_tree->io = hand_on(ret_tree, available, "io") &&
+                       faccessat(ret_tree->fd, MAIN "/io.weight", W_OK, 0) == 0;
+    }
+    if (ret_tree->memory) {
+        (void)put(ret_tree->fd, MAIN "/memory.min", OWN_MEMORY);
     }
     ret_tree->peaks = faccessat(ret_tree->fd, MAIN "/memory.peak", F_OK, 0) == 0;
 }
@@ -206,6 +214,15 @@ static int put_count(int fd, const char *file, uint64_t value)
         value == 0 ? alloc_text("max") : alloc_printf("%llu", (unsigned long long)value);
 
     return put(fd, file, text);
+}
+
+/* Only once: a spare that is taken keeps it. A disk that has no such policy refuses it, which is as
+ * good as none. */
+static void put_weight(int fd)
+{
+    CLEANUP_FREE char *text = alloc_printf("%u", CGROUP_IO_WEIGHT);
+
+    (void)put(fd, "io.weight", text);
 }
 
 static int put_cpus(int fd, double cpus)
@@ -254,6 +271,9 @@ int cgroup_make(const struct cgroup_tree *tree, const char *id, const struct cgr
     if (cgroup_limit(tree, fd, limits, err) < 0) {
         (void)unlinkat(tree->fd, id, AT_REMOVEDIR);
         return -1;
+    }
+    if (tree->io) {
+        put_weight(fd);
     }
     *ret_fd = CLEANUP_TAKE_FD(fd);
     return 0;

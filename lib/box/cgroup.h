@@ -20,19 +20,25 @@
 
 #include "lib/base/err.h"
 
+/* Of a box, where 100 is everybody's: what shares a disk with boxes goes before them. */
+#define CGROUP_IO_WEIGHT 50U
+
 /* The subtree. Constant after cgroup_open. */
 struct cgroup_tree {
     int fd;      /* the own cgroup's directory, -1: not usable here */
     bool memory; /* which caps its children can have */
     bool pids;
     bool cpu;
+    bool io;       /* disks are shared by weight (io.weight) */
     bool peaks;    /* memory.peak is there (Linux 5.19) */
     char why[160]; /* why not usable, "" if it is */
 };
 
 /*
- * Looks where kernd runs, moves it with all its threads into main/, hands controllers to the
- * children, removes what a killed predecessor left. Never fails: *ret_tree tells.
+ * Looks where kernd runs, moves it with all its threads into main/, where its own memory is spared
+ * while others have some to give (memory.min; as far as the cgroups above grant it), hands
+ * controllers to the children, removes what a killed predecessor left. Never fails: *ret_tree
+ * tells.
  */
 void cgroup_open(struct cgroup_tree *ret_tree);
 void cgroup_close(struct cgroup_tree *tree);

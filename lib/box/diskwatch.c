@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: the quota of a workspace, by measuring.
+ * Job: the quota of a workspace and its ceiling of files, by measuring.
  * Owns: descriptors of the workspace and of the directories where a round is.
  * Threads: the box's.
  * May include: base.
@@ -20,6 +20,8 @@
 #define FILL_BYTES_PER_NS 2
 #define PAUSE_MIN_NS (10 * CLOCK_NS_PER_MS)
 #define PAUSE_MAX_NS (200 * CLOCK_NS_PER_MS)
+/* Where files are only counted. A disk takes some 100,000 new ones in this time. */
+#define PAUSE_COUNT_NS (1000 * CLOCK_NS_PER_MS)
 /* Looking may take this part of the time at most: 1 in ... */
 #define COST_PART 10
 #define PAUSE_COSTLY_NS (1000 * CLOCK_NS_PER_MS)
@@ -39,10 +41,16 @@ int diskwatch_open(struct diskwatch *watch, const char *workspace)
     return watch->root < 0 ? -1 : 0;
 }
 
-void diskwatch_start(struct diskwatch *watch, uint64_t cap)
+void diskwatch_start(struct diskwatch *watch, uint64_t cap, uint64_t files_cap)
 {
     watch->cap = cap;
-    watch->next_ns = cap == 0 || watch->root < 0 ? CLOCK_NEVER : clock_mono_ns() + PAUSE_MIN_NS;
+    watch->files_cap = files_cap;
+    watch->next_ns = CLOCK_NEVER;
+    if (watch->root >= 0 && cap > 0) {
+        watch->next_ns = clock_mono_ns() + PAUSE_MIN_NS;
+    } else if (watch->root >= 0 && files_cap > 0) {
+        watch->next_ns = clock_mono_ns() + PAUSE_COUNT_NS;
+    }
 }
 
 /* Goes into a directory, unless it is too deep, closed or gone. */
@@ -74,6 +82,7 @@ static void add(struct diskwatch *watch, int dir, const char *name)
     if (is_dot(name) || fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
         return;
     }
+    watch->files++;
     if (S_ISDIR(status.st_mode)) {
         watch->sum += (uint64_t)status.st_blocks * BLOCK_BYTES;
         push(watch, dir, name);
@@ -104,9 +113,23 @@ static int64_t pause_after_round(const struct diskwatch *watch)
     int64_t pause = left < (uint64_t)PAUSE_MAX_NS ? (int64_t)left : PAUSE_MAX_NS;
     int64_t cost = watch->spent_ns * COST_PART;
 
+    if (watch->cap == 0) {
+        return PAUSE_COUNT_NS + cost;
+    }
     cost = cost < PAUSE_COSTLY_NS ? cost : PAUSE_COSTLY_NS;
     pause = pause < PAUSE_MIN_NS ? PAUSE_MIN_NS : pause;
     return pause > cost ? pause : cost;
+}
+
+/* Notes what is above its cap, if anything is. */
+static bool is_over(struct diskwatch *watch)
+{
+    if (watch->cap > 0 && watch->sum > watch->cap + SLACK_BYTES) {
+        watch->over_bytes = watch->sum;
+    } else if (watch->files_cap > 0 && watch->files > watch->files_cap) {
+        watch->over_files = watch->files;
+    }
+    return watch->over_bytes > 0 || watch->over_files > 0;
 }
 
 bool diskwatch_look(struct diskwatch *watch)
@@ -119,14 +142,14 @@ bool diskwatch_look(struct diskwatch *watch)
     }
     if (watch->depth == 0) {
         watch->sum = 0;
+        watch->files = 0;
         watch->spent_ns = 0;
         push(watch, watch->root, ".");
     }
     step(watch);
     ended = clock_mono_ns();
     watch->spent_ns += ended - began;
-    if (watch->sum > watch->cap + SLACK_BYTES) {
-        watch->over_bytes = watch->sum;
+    if (is_over(watch)) {
         return true;
     }
     /* In the middle of a round the pause is as long as the slice was, so that it gets done. */

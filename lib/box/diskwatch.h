@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diskwatch: keeps a workspace under its quota by adding up, now and then, the blocks of its files.
+ * diskwatch: keeps a workspace under its quota by adding up, now and then, the blocks of its files,
+ * and under a ceiling of files and directories by counting them.
  *
  * A round over a large tree is divided into slices, so that nothing else waits for it, and takes a
  * small part of the time at most. Between rounds the box may overshoot by what a disk takes in the
  * pause, and a little is forgiven. A file of several names counts for each name its part. Not seen:
  * files without a name that are still open, and what lies in directories that the box closed to
- * everybody.
+ * everybody. Without a quota the count alone is at stake: then it looks less often.
  */
 #ifndef KERND_BOX_DISKWATCH_H
 #define KERND_BOX_DISKWATCH_H
@@ -19,14 +20,17 @@
 #define DISKWATCH_DEPTH 64
 
 struct diskwatch {
-    uint64_t cap;                /* bytes, 0: off */
+    uint64_t cap;                /* bytes, 0: no quota */
+    uint64_t files_cap;          /* files and directories, 0: no ceiling */
     int64_t next_ns;             /* when to look again; CLOCK_NEVER when off */
     int root;                    /* the workspace */
     DIR *stack[DISKWATCH_DEPTH]; /* where the round is */
     size_t depth;                /* 0: between rounds */
     uint64_t sum;                /* of this round */
+    uint64_t files;              /* of this round */
     int64_t spent_ns;            /* by this round */
     uint64_t over_bytes;         /* the sum that passed the cap, 0: none */
+    uint64_t over_files;         /* the count that passed the ceiling, 0: none */
 };
 
 /* An idle one: next_ns is CLOCK_NEVER, nothing to free. */
@@ -35,10 +39,10 @@ void diskwatch_init(struct diskwatch *watch);
 /* Opens the workspace. 0 or -1 with errno. */
 int diskwatch_open(struct diskwatch *watch, const char *workspace);
 
-/* Watches from now on; cap 0 leaves it idle. */
-void diskwatch_start(struct diskwatch *watch, uint64_t cap);
+/* Watches from now on; without any cap it stays idle. */
+void diskwatch_start(struct diskwatch *watch, uint64_t cap, uint64_t files_cap);
 
-/* Does a slice if it is time. True: the workspace is above its cap (over_bytes says how much). */
+/* Does a slice if it is time. True: the workspace is above a cap (over_bytes or over_files). */
 bool diskwatch_look(struct diskwatch *watch);
 
 void diskwatch_done(struct diskwatch *watch);

@@ -66,6 +66,8 @@ static void add_private(const struct engine_plan *plan, struct strv *argv)
     add_tmpfs(plan, argv, "1777", "/tmp");
     add_tmpfs(plan, argv, "0755", GUEST_ETC_HOME);
     add_tmpfs(plan, argv, "1777", "/dev/shm");
+    /* mq_open(3) needs no mount, but Landlock needs a path to allow what lies there. */
+    strv_add_all(argv, "--mqueue", "/dev/mqueue", NULL);
     /* Devices and terminals are mounts of their own beneath: only the directory gets read-only. */
     strv_add_all(argv, "--remount-ro", "/dev", "--symlink", "../tmp", "/var/tmp", NULL);
 }

@@ -164,12 +164,15 @@ static int give_up(const char *what)
 /* Hello, then the program's start. False: no program came. */
 static bool begin(struct init *init)
 {
-    const struct init_wire_hello hello = { .version = INIT_WIRE_VERSION };
+    struct init_wire_hello hello = { .version = INIT_WIRE_VERSION };
     struct init_wire_started started = { 0 };
     int start_errno = 0;
+    int ruleset = -1;
     int report = -1;
 
-    init->program = init_child_fork(init->connection, &report);
+    hello.landlock_abi = init_landlock_prepare(&ruleset);
+    init->program = init_child_fork(init->connection, ruleset, &report);
+    fd_close(ruleset);
     /* The program's own from here on: its end of file must not wait for this process. */
     fd_close(STDIN_FILENO);
     fd_close(STDOUT_FILENO);

@@ -30,11 +30,24 @@ bool init_receive_start(int connection, struct init_program *ret_program);
 bool init_send(int connection, enum init_wire_type type, const void *body, size_t size);
 
 /*
+ * The second wall (landlock(7)): whatever is mounted in the box, the program and its children reach
+ * files only beneath the places that kernd means a box to have; and no abstract socket nor process
+ * outside of what it started itself (Linux 6.12). Of the kernels that have Landlock, those before
+ * 5.19 could not allow a rename from one directory to another, so there it stays off.
+ *
+ * init_landlock_prepare makes the ruleset, without the caller's mounts: the ABI and a descriptor,
+ * or 0 and -1 where this kernel has none. init_landlock_enter adds those and confines this process;
+ * 0 or -1 with errno.
+ */
+uint32_t init_landlock_prepare(int *ret_ruleset);
+int init_landlock_enter(int ruleset, char *const *pins);
+
+/*
  * Makes the process that will be the program: ahead of time, so that it has only to wake up and
  * exec when its START comes. It reads that itself from the connection; nobody else may before
- * init_child_await returned. The process id, or -1.
+ * init_child_await returned. ruleset: of init_landlock_prepare, -1: none. The process id, or -1.
  */
-pid_t init_child_fork(int connection, int *ret_report);
+pid_t init_child_fork(int connection, int ruleset, int *ret_report);
 
 /*
  * Waits for the child's exec; *ret_errno is 0 when that succeeded, else the reason, and the process

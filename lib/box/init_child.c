@@ -21,12 +21,12 @@
 
 #define EXIT_NOT_FOUND 127
 #define EXIT_NOT_STARTED 126
-/* The host's out-of-memory killer shall take a box before anything else of this user. */
-#define OOM_SCORE "800"
 #define FILES_HARD_MAX ((rlim_t)65536)
 /* The usual one; the daemon's own is stricter. */
 #define FILE_MASK 022
 #define NAME_SHOWN_MAX ((size_t)200)
+/* Behind the first character of a pin that is not looked at. */
+#define UNPINNED " 0 0 /"
 /* In the place of an errno: the connection ended before START. */
 #define NO_START (-1)
 
@@ -68,18 +68,6 @@ static void set_limits(const struct init_wire_start *limits)
     if (limits->tasks > 0) {
         /* Counted per user and user namespace (Linux 5.14), so kernd-init is one of them. */
         limit(RLIMIT_NPROC, (rlim_t)limits->tasks + 1, (rlim_t)limits->tasks + 1);
-    }
-}
-
-static void raise_oom_score(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-    if (fd >= 0) {
-        ssize_t ignored = write(fd, OOM_SCORE, sizeof(OOM_SCORE) - 1);
-
-        (void)ignored;
-        fd_close(fd);
     }
 }
 
@@ -126,10 +114,14 @@ static const char *find_unpinned(char *const *pins)
     for (; *pins != NULL; pins++) {
         const char *path = strchr(*pins, '/');
 
+        if (path != NULL && strncmp(*pins + 1, UNPINNED, strlen(UNPINNED)) == 0) {
+            continue;
+        }
+
         if (path == NULL || stat(path, &status) < 0) {
             return *pins;
         }
-        (void)snprintf(wanted, sizeof(wanted), INIT_WIRE_PIN, (uint64_t)status.st_dev,
+        (void)snprintf(wanted, sizeof(wanted), INIT_WIRE_PIN, (*pins)[0], (uint64_t)status.st_dev,
                        (uint64_t)status.st_ino);
         if (strlen(wanted) != (size_t)(path - *pins) ||
             strncmp(wanted, *pins, strlen(wanted)) != 0) {
@@ -139,8 +131,8 @@ static const char *find_unpinned(char *const *pins)
     return NULL;
 }
 
-static void run_program(const struct init_program *program, int report) __attribute__((noreturn));
-static void run_program(const struct init_program *program, int report)
+/* Ends the process where the box is not what kernd means it to be, or can't be made so. */
+static void close_walls(const struct init_program *program, int ruleset, int report)
 {
     const char *unpinned = find_unpinned(program->pins);
     int reason = 0;
@@ -150,6 +142,18 @@ static void run_program(const struct init_program *program, int report)
         tell("cannot start with", unpinned, ESTALE);
         fail(report, ESTALE, EXIT_NOT_STARTED);
     }
+    if (ruleset >= 0 && init_landlock_enter(ruleset, program->pins) < 0) {
+        reason = errno;
+        tell("cannot confine", program->argv[0], reason);
+        fail(report, reason, EXIT_NOT_STARTED);
+    }
+}
+
+static void run_program(const struct init_program *program, int report) __attribute__((noreturn));
+static void run_program(const struct init_program *program, int report)
+{
+    int reason = 0;
+
     if (chdir(program->cwd) < 0) {
         reason = errno;
         tell("cannot start in", program->cwd, reason);
@@ -163,22 +167,22 @@ static void run_program(const struct init_program *program, int report)
     fail(report, reason, reason == ENOENT || reason == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
 }
 
-static void run_child(int connection, int report) __attribute__((noreturn));
-static void run_child(int connection, int report)
+static void run_child(int connection, int ruleset, int report) __attribute__((noreturn));
+static void run_child(int connection, int ruleset, int report)
 {
     struct init_program program;
 
     (void)setsid();
     (void)umask(FILE_MASK);
-    raise_oom_score();
     reset_signals();
     if (!init_receive_start(connection, &program)) {
         fail(report, NO_START, EXIT_NOT_STARTED);
     }
+    close_walls(&program, ruleset, report);
     run_program(&program, report);
 }
 
-pid_t init_child_fork(int connection, int *ret_report)
+pid_t init_child_fork(int connection, int ruleset, int *ret_report)
 {
     int report_read = -1;
     int report_write = -1;
@@ -189,7 +193,7 @@ pid_t init_child_fork(int connection, int *ret_report)
     }
     pid = fork();
     if (pid == 0) {
-        run_child(connection, report_write);
+        run_child(connection, ruleset, report_write);
     }
     fd_close(report_write);
     *ret_report = report_read;

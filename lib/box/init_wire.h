@@ -22,10 +22,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#define INIT_WIRE_VERSION UINT32_C(2)
+#define INIT_WIRE_VERSION UINT32_C(3)
 #define INIT_WIRE_START_MAX ((size_t)4 * 1024 * 1024)
 #define INIT_WIRE_STRINGS_MAX UINT32_C(65536)
-#define INIT_WIRE_PIN "%" PRIu64 " %" PRIu64 " " /* before a pin's path */
+#define INIT_WIRE_PIN "%c %" PRIu64 " %" PRIu64 " " /* before a pin's path */
+#define INIT_WIRE_WRITABLE 'w'
+#define INIT_WIRE_READABLE 'r'
 /* A path in the box; kernd's per-box directory is there, read-only. */
 #define INIT_WIRE_SOCKET "/run/kernd/init.sock"
 
@@ -44,12 +46,13 @@ struct init_wire_header {
 
 struct init_wire_hello {
     uint32_t version;
-    uint32_t zero;
+    uint32_t landlock_abi; /* the program will be confined by it or not start; 0: by none */
 };
 
 /*
  * Followed by the working directory, pins, argv and environment, each string with its NUL byte. A
- * pin is the device and inode number that stat(2) must tell of the path behind them.
+ * pin is one of the caller's mounts: may the program write there (one of the letters), the device
+ * and inode number that stat(2) must tell of the path behind them (both 0: not looked at).
  */
 struct init_wire_start {
     uint32_t argument_count;

@@ -88,6 +88,7 @@ static bool take_message(struct initlink_report *report, uint32_t type, const vo
             return false;
         }
         report->hello = true;
+        report->landlock_abi = hello.landlock_abi;
         return true;
     case INIT_WIRE_STARTED:
         if (!report->hello || report->has_started) {

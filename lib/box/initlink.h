@@ -20,7 +20,8 @@
 /* What kernd-init said so far. */
 struct initlink_report {
     bool hello;
-    bool has_started; /* exec was tried */
+    uint32_t landlock_abi; /* the wall that kernd-init puts around the program, 0: none */
+    bool has_started;      /* exec was tried */
     bool has_exited;
     bool lost; /* the connection ended, or broke the protocol */
     struct init_wire_started started;

@@ -61,6 +61,12 @@ static void take_evidence(const struct outcome_facts *facts, struct box_outcome 
                        "memory watchdog: %" PRIu64
                        " MiB in %zu processes, above the cap of %" PRIu64 " MiB",
                        facts->over_bytes / MIB, facts->over_processes, facts->memory_cap / MIB);
+    } else if (outcome->disk_full && facts->files > 0) {
+        (void)snprintf(text, size,
+                       "counted: %" PRIu64
+                       " files and directories (inodes) in the workspace, above the ceiling of "
+                       "%" PRIu64,
+                       facts->files, facts->files_cap);
     } else if (outcome->disk_full) {
         (void)snprintf(text, size,
                        "measured: %" PRIu64 " MiB in the workspace, above its quota of %" PRIu64

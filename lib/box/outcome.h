@@ -21,7 +21,9 @@ struct outcome_facts {
     int64_t peak_bytes; /* the watchdog's largest sum, -1: it did not look */
     int64_t peak_pids;  /* -1: not counted */
     uint64_t disk_cap;
-    uint64_t disk_bytes;       /* measured above the cap, 0: none */
+    uint64_t disk_bytes; /* measured above the cap, 0: none */
+    uint64_t files_cap;
+    uint64_t files;            /* counted above the cap, 0: none */
     struct cgroup_usage usage; /* all -1: the box had no cgroup */
 };
 

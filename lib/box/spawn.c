@@ -79,6 +79,17 @@ CHILD_ONLY static int place_fds(const struct spawn_request *request, int report_
     return last;
 }
 
+/* Whatever the launcher starts inherits it. Without it the kernel would judge by size alone. */
+CHILD_ONLY static void raise_oom_score(void)
+{
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)syscall(SYS_write, fd, SPAWN_OOM_SCORE, sizeof(SPAWN_OOM_SCORE) - 1);
+        (void)syscall(SYS_close, fd);
+    }
+}
+
 CHILD_ONLY static void run_child(const struct spawn_request *request, int report_fd, pid_t parent)
     __attribute__((noreturn));
 CHILD_ONLY static void run_child(const struct spawn_request *request, int report_fd, pid_t parent)
@@ -93,6 +104,7 @@ CHILD_ONLY static void run_child(const struct spawn_request *request, int report
     /* The parent may have died already. */
     if (syscall(SYS_getppid) == parent) {
         reset_signals();
+        raise_oom_score();
         placed = place_fds(request, report_fd);
         if (placed >= 0) {
             (void)syscall(SYS_execve, request->path, request->argv, request->environment);

@@ -4,8 +4,9 @@
  *
  * Linux 5.9 is the floor: clone3 (5.3) with CLONE_PIDFD and CLONE_CLEAR_SIGHAND (5.5), close_range
  * (5.9); CLONE_INTO_CGROUP needs 5.7. The child has default signal dispositions, an empty signal
- * mask, a process group of its own, exactly the descriptors it was given, and it dies with the
- * thread that made it (PR_SET_PDEATHSIG, prctl(2)) unless the program sees to that itself.
+ * mask, a process group of its own, a high oom_score_adj, exactly the descriptors it was given, and
+ * it dies with the thread that made it (PR_SET_PDEATHSIG, prctl(2)) unless the program sees to that
+ * itself.
  */
 #ifndef KERND_BOX_SPAWN_H
 #define KERND_BOX_SPAWN_H
@@ -18,6 +19,10 @@
 #include "lib/base/err.h"
 
 #define SPAWN_FDS_MAX ((size_t)16)
+
+/* Of every child and all that it starts (proc(5), oom_score_adj): a host out of memory shall take a
+ * box before kernd or anything else of this user. */
+#define SPAWN_OOM_SCORE "800"
 
 struct spawn_request {
     const char *path; /* absolute */

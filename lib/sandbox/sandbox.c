@@ -27,6 +27,7 @@
 #include "lib/sandbox/idempotency.h"
 #include "lib/sandbox/janitor.h"
 #include "lib/sandbox/kernels.h"
+#include "lib/sandbox/lanes.h"
 #include "lib/sandbox/language.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
@@ -39,42 +40,10 @@
 #include "lib/store/rows_kernel.h"
 #include "lib/work/workspace.h"
 
-#define DEFAULT_QUEUE_MAX 256
-#define THREADS_MIN 16
-#define THREADS_MAX 64
-#define THREADS_PER_CORE 8
-#define BYTES_PER_BOX (UINT64_C(256) << 20)
 /* Below this much free space in the state directory new work is refused (507). */
 #define FREE_SPACE_FLOOR (UINT64_C(64) << 20)
 /* After a cancel every box is gone within the stop ladder; this is its outer bound. */
 #define LADDER_S 20
-/* Detached programs run until their session ends, each on a thread of its own. */
-#define BACKGROUND_MAX 16
-/* Copies and archives are bound by one disk and one core each. */
-#define FILE_THREADS 2
-
-/*
- * A run thread mostly waits for its box, so there are more of them than cores; each may stand for a
- * box with memory of its own, so memory bounds them too.
- */
-static size_t default_threads(void)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page_size = sysconf(_SC_PAGESIZE);
-    size_t threads = cores > 0 ? (size_t)cores * THREADS_PER_CORE : THREADS_MIN;
-    uint64_t by_memory = THREADS_MIN;
-
-    if (pages > 0 && page_size > 0) {
-        by_memory = (uint64_t)pages * (uint64_t)page_size / BYTES_PER_BOX;
-    }
-    threads = threads < THREADS_MIN ? THREADS_MIN : threads;
-    threads = threads > THREADS_MAX ? THREADS_MAX : threads;
-    if (threads > by_memory) {
-        threads = by_memory > 1 ? (size_t)by_memory : 2;
-    }
-    return threads;
-}
 
 static void limits_fill(struct limits *limits, const struct limits *wanted)
 {
@@ -167,22 +136,10 @@ static void init(struct sandbox *sandbox, const struct sandbox_config *config)
 int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandbox, struct err *err)
 {
     struct sandbox *sandbox = alloc_zero(1, sizeof(*sandbox));
-    size_t threads = config->run_threads > 0 ? config->run_threads : default_threads();
-    size_t queue_max = config->queue_max > 0 ? config->queue_max : DEFAULT_QUEUE_MAX;
-    const struct boxes_config boxes = { .runtime_dir = config->runtime_dir,
-                                        .library_dir = config->library_dir,
-                                        .engine = config->engine,
-                                        .launcher = config->launcher };
 
     init(sandbox, config);
-    if (open_state(sandbox, config, err) < 0 || open_snapshots(sandbox, config, err) < 0 ||
-        boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
-        (sandbox->pool = pool_new("run", threads, queue_max, err)) == NULL ||
-        (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
-        (sandbox->files = pool_new("files", FILE_THREADS, queue_max, err)) == NULL ||
-        (sandbox->alarm = alarm_new(err)) == NULL ||
-        (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL ||
-        (sandbox->janitor = janitor_new(sandbox, err)) == NULL) {
+    if (lanes_open(sandbox, config, err) < 0 || open_state(sandbox, config, err) < 0 ||
+        open_snapshots(sandbox, config, err) < 0 || lanes_open_confined(sandbox, config, err) < 0) {
         sandbox_close(sandbox);
         return -1;
     }

@@ -42,8 +42,11 @@ struct sandbox_config {
     size_t queue_max;                   /* 0: default 256 */
     uint64_t snapshots_max_bytes;       /* of all archives; 0: see snapshots.h */
     double snapshots_max_age_s;         /* of those without a name; 0: see snapshots.h */
-    struct limits maxima;               /* zero fields: built-in maxima */
-    struct limits defaults;             /* zero fields: built-in defaults */
+    uint64_t workspace_files;           /* files and directories of a workspace; 0: see boxes.h */
+    bool
+        confine; /* takes from the caller's thread, and all it makes later, what starts processes */
+    struct limits maxima;   /* zero fields: built-in maxima */
+    struct limits defaults; /* zero fields: built-in defaults */
 };
 
 struct sandbox_stats {

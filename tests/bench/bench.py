@@ -24,7 +24,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "http"))
 
-import harness  # noqa: E402  (the path above has to come first)
+import cgroups  # noqa: E402  (the path above has to come first)
+import harness  # noqa: E402
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 # The bare launcher line: the namespaces and mounts of a box, and nothing of kernd.
@@ -37,6 +38,7 @@ INTERPRETERS = {"python": ["/usr/bin/python3", "-c", "pass"], "bash": ["/usr/bin
                 "node": ["/usr/bin/node", "-e", "0"]}
 CELLS = {"python": "pass", "bash": ":", "node": "0"}
 CONTROL = "bare true"
+CGROUP_ROW = "KERND_BENCH_CGROUP"  # in the environment: measured before root was given up
 WARM_UP = 3  # rounds that fill the page cache and are not counted
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
@@ -48,6 +50,12 @@ def as_ordinary_user(script=__file__):
         os.execvp("setpriv", ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}",
                               "--clear-groups", sys.executable, "-B", os.path.abspath(script),
                               *sys.argv[1:]])
+
+
+def cgroup_row():
+    """What a cgroup of its own costs a box, in the place that this process has for one."""
+    told = os.environ.get(CGROUP_ROW)
+    return json.loads(told) if told else cgroups.measure()
 
 
 def milliseconds(usage):
@@ -223,6 +231,8 @@ def parse():
 
 def main():
     wanted = parse()
+    cgroup = cgroup_row()
+    os.environ[CGROUP_ROW] = json.dumps(cgroup)
     as_ordinary_user()
     adopt_orphans()
     if shutil.which("bwrap") is None:
@@ -244,13 +254,14 @@ def main():
           f"{wanted.spares} spares; "
           f"processors {busy:.0%} busy\n")
     print(table(samples))
+    print("\n" + cgroups.describe(cgroup))
     for name, rate in rates.items():
         print(f"\n{name}: {rate:.1f} calls/s", end="")
     reasons = disturbed(samples, load)
     print("\n\n" + ("no verdict: " + ", ".join(reasons) if reasons else "quiet enough to count"))
     if wanted.json:
         with open(wanted.json, "w", encoding="utf-8") as file:
-            json.dump({"samples": samples, "rates": rates, "load": load, "disturbed": reasons,
+            json.dump({"samples": samples, "rates": rates, "cgroup": cgroup, "load": load, "disturbed": reasons,
                        "machine": platform.uname()._asdict(), "launcher": launcher}, file)
     return 2 if reasons else 0
 

@@ -110,7 +110,7 @@ static void a_large_tree_is_added_up_in_slices(void **state)
         assert_int_equal(fd_write_file(path, "x", 1, 0600), 0);
     }
     assert_int_equal(diskwatch_open(&watch, boxkit_workspace), 0);
-    diskwatch_start(&watch, UINT64_C(2000) * 4096);
+    diskwatch_start(&watch, UINT64_C(2000) * 4096, 0);
     do {
         watch.next_ns = 0;
         looks++;
@@ -118,6 +118,34 @@ static void a_large_tree_is_added_up_in_slices(void **state)
     assert_true(looks > 1 && looks < 100);
     assert_true(watch.over_bytes > UINT64_C(2000) * 4096);
     diskwatch_done(&watch);
+    assert_int_equal(watch.next_ns, CLOCK_NEVER);
+}
+
+static void files_are_counted_too(void **state)
+{
+    struct diskwatch watch;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        CLEANUP_FREE char *path = alloc_printf("%s/d%d", boxkit_workspace, i);
+
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    diskwatch_init(&watch);
+    assert_int_equal(diskwatch_open(&watch, boxkit_workspace), 0);
+    /* Without a quota: seldom. */
+    diskwatch_start(&watch, 0, 100);
+    assert_true(watch.next_ns - clock_mono_ns() > 500 * CLOCK_NS_PER_MS);
+    watch.next_ns = 0;
+    assert_false(diskwatch_look(&watch));
+    assert_true(watch.next_ns - clock_mono_ns() > 500 * CLOCK_NS_PER_MS);
+    diskwatch_start(&watch, 0, 99);
+    watch.next_ns = 0;
+    assert_true(diskwatch_look(&watch));
+    assert_int_equal(watch.over_files, 100);
+    assert_int_equal(watch.over_bytes, 0);
+    diskwatch_done(&watch);
+    diskwatch_start(&watch, 0, 0);
     assert_int_equal(watch.next_ns, CLOCK_NEVER);
 }
 
@@ -129,6 +157,7 @@ int main(void)
         cmocka_unit_test_setup(links_and_holes_are_not_data, begin_empty),
         cmocka_unit_test_setup(one_file_never_gets_larger, begin_empty),
         cmocka_unit_test_setup(a_large_tree_is_added_up_in_slices, begin_empty),
+        cmocka_unit_test_setup(files_are_counted_too, begin_empty),
     };
 
     return cmocka_run_group_tests(tests, boxkit_begin, boxkit_end);

@@ -132,10 +132,10 @@ static void a_start_message_is_checked(void **state)
     (void)state;
     PUT(2, 1,
         "/w\0"
-        "1 2 /p\0cat\0-\0K=V");
+        "w 1 2 /p\0cat\0-\0K=V");
     assert_true(PARSES());
     assert_string_equal(strings.cwd, "/w");
-    assert_string_equal(strings.pins, "1 2 /p");
+    assert_string_equal(strings.pins, "w 1 2 /p");
     assert_string_equal(strings.argv, "cat");
     assert_string_equal(strings.environment, "K=V");
     for (size_t size = 0; size < bytes.size; size++) {

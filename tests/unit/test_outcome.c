@@ -183,6 +183,23 @@ static void a_full_workspace_is_told(void **state)
     assert_non_null(strstr(outcome.evidence, "13 MiB"));
 }
 
+static void too_many_files_are_told(void **state)
+{
+    struct initlink_report report = exited_with(SIGKILL);
+    struct outcome_facts facts = quiet;
+    struct box_outcome outcome;
+
+    (void)state;
+    facts.stop = BOX_STOP_DISK;
+    facts.disk_cap = 10 * MIB;
+    facts.files_cap = 1000;
+    facts.files = 1234;
+    outcome_judge(&report, &facts, &outcome);
+    assert_true(outcome.disk_full);
+    assert_string_equal(outcome.evidence, "counted: 1234 files and directories (inodes) in the "
+                                          "workspace, above the ceiling of 1000");
+}
+
 static void a_box_that_vanished_has_no_numbers(void **state)
 {
     const struct initlink_report report = {
@@ -296,6 +313,7 @@ int main(void)
         cmocka_unit_test(the_kernels_own_counts_win),
         cmocka_unit_test(a_kill_for_memory_by_the_kernel_is_evidence),
         cmocka_unit_test(a_full_workspace_is_told),
+        cmocka_unit_test(too_many_files_are_told),
         cmocka_unit_test(a_box_that_vanished_has_no_numbers),
         cmocka_unit_test(reports_are_understood_however_they_are_cut),
         cmocka_unit_test(nonsense_is_a_lost_connection),

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: the system call filter of kernd's own threads.
+ * Owns: nothing.
+ * Threads: any.
+ * May include: base, libseccomp.
+ */
+#include "lib/box/confine.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+
+/* The run-time libraries of sanitizers start programs (symbolizers) and trace (leaks at the end),
+ * from any thread. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+static const char *const processes[] = { "execve", "execveat", "fork", "vfork", "ptrace" };
+
+static const char *const refused[] = {
+    /* other processes, other namespaces */
+    "kcmp", "pidfd_getfd", "process_madvise", "process_vm_readv", "process_vm_writev", "setns",
+    "unshare", "personality",
+    /* mounts and handles */
+    "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",
+    "name_to_handle_at", "open_by_handle_at", "open_tree", "open_tree_attr", "pivot_root",
+    "umount2",
+    /* wide ways into a kernel */
+    "add_key", "bpf", "io_uring_enter", "io_uring_register", "io_uring_setup", "keyctl",
+    "lookup_dcookie", "memfd_secret", "modify_ldt", "perf_event_open", "request_key", "userfaultfd",
+    "vmsplice",
+    /* the machine's own affairs */
+    "acct", "adjtimex", "clock_adjtime", "clock_settime", "create_module", "delete_module",
+    "fanotify_init", "finit_module", "init_module", "ioperm", "iopl", "kexec_file_load",
+    "kexec_load", "quotactl", "quotactl_fd", "reboot", "setdomainname", "sethostname",
+    "settimeofday", "swapoff", "swapon", "syslog", "vhangup"
+};
+
+/* Refused when (argument & mask) == value. */
+static const struct {
+    const char *name;
+    unsigned argument;
+    scmp_datum_t mask;
+    scmp_datum_t value;
+} looked_at[] = {
+    { "mmap", 2, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC },
+    { "mprotect", 2, PROT_EXEC, PROT_EXEC },
+    { "pkey_mprotect", 2, PROT_EXEC, PROT_EXEC },
+    { "shmat", 2, SHM_EXEC, SHM_EXEC },
+#if !SANITIZED
+    { "clone", 0, CLONE_THREAD, 0 }, /* x86 and arm: the flags come first (clone(2)) */
+#endif
+};
+
+/* The families that kernd and libc's resolver use, in order. */
+static const scmp_datum_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
+
+/* A call that libseccomp does not know is none of this machine's. 0 or negative errno. */
+static int refuse(scmp_filter_ctx filter, const char *name, int error, unsigned conditions,
+                  const struct scmp_arg_cmp *condition)
+{
+    int number = seccomp_syscall_resolve_name(name);
+
+    return number < 0 ? 0
+                      : seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((unsigned)error), number,
+                                               conditions, condition);
+}
+
+static int refuse_names(scmp_filter_ctx filter, const char *const *names, size_t count)
+{
+    int failed = 0;
+
+    for (size_t i = 0; failed == 0 && i < count; i++) {
+        failed = refuse(filter, names[i], EPERM, 0, NULL);
+    }
+    return failed;
+}
+
+static int refuse_looked_at(scmp_filter_ctx filter)
+{
+    int failed = 0;
+
+    for (size_t i = 0; failed == 0 && i < sizeof(looked_at) / sizeof(looked_at[0]); i++) {
+        const struct scmp_arg_cmp bits = { .arg = looked_at[i].argument,
+                                           .op = SCMP_CMP_MASKED_EQ,
+                                           .datum_a = looked_at[i].mask,
+                                           .datum_b = looked_at[i].value };
+
+        failed = refuse(filter, looked_at[i].name, EPERM, 1, &bits);
+    }
+    return failed;
+}
+
+/* Everything between and beyond the families in the list. */
+static int refuse_families(scmp_filter_ctx filter)
+{
+    const size_t count = sizeof(families) / sizeof(families[0]);
+    struct scmp_arg_cmp family = { .arg = 0, .op = SCMP_CMP_GT, .datum_a = families[count - 1] };
+    int failed = refuse(filter, "socket", EAFNOSUPPORT, 1, &family);
+
+    family.op = SCMP_CMP_EQ;
+    for (size_t i = 0; failed == 0 && i + 1 < count; i++) {
+        for (scmp_datum_t other = families[i] + 1; failed == 0 && other < families[i + 1];
+             other++) {
+            family.datum_a = other;
+            failed = refuse(filter, "socket", EAFNOSUPPORT, 1, &family);
+        }
+    }
+    return failed;
+}
+
+static int fill(scmp_filter_ctx filter)
+{
+    int failed = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+
+    if (failed == 0) {
+        failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+    }
+    if (failed == 0) {
+        failed = refuse_names(filter, refused, sizeof(refused) / sizeof(refused[0]));
+    }
+    if (failed == 0 && !SANITIZED) {
+        failed = refuse_names(filter, processes, sizeof(processes) / sizeof(processes[0]));
+    }
+    if (failed == 0 && !SANITIZED) {
+        /* Its flags lie in memory; libc then makes threads with clone(2). */
+        failed = refuse(filter, "clone3", ENOSYS, 0, NULL);
+    }
+    if (failed == 0) {
+        failed = refuse_looked_at(filter);
+    }
+    return failed == 0 ? refuse_families(filter) : failed;
+}
+
+int confine_thread(struct err *err)
+{
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    int failed = filter == NULL ? -ENOMEM : fill(filter);
+    enum err_code code = ERR_INTERNAL;
+
+    if (failed == 0) {
+        /* This thread alone (SCMP_FLTATR_CTL_TSYNC is off), no_new_privs first (CTL_NNP is on). */
+        failed = seccomp_load(filter);
+        code = ERR_NOT_SUPPORTED_HERE;
+    }
+    if (filter != NULL) {
+        seccomp_release(filter);
+    }
+    return failed == 0 ? 0
+                       : err_set(err, code, -failed, "kernd's threads can't be confined: %s",
+                                 err_errno_text(-failed));
+}
