@@ -134,6 +134,7 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
         .argv = program->argv,
         .environment = &environment,
         .tasks = box->boxes->tasks_limited ? box->limits.pids : 0,
+        .driver_fd = (uint32_t)program->driver_fd,
         .file_bytes = box->limits.disk_bytes,
         .pins = &box->pins,
     };

@@ -6,7 +6,8 @@
  *     box_begin    hand over the program: argv, environment, working directory, limits
  *     box_driver   the connection of the driver program, if the spec asked for one
  *     box_pump     move stdin/stdout/stderr and watch everything until something ends it
- *     box_end      kill what is left, verify it is gone, tell the outcome by evidence
+ *     box_end      kill what is left, verify it is gone, tell the outcome by evidence; in two parts
+ *                  for who wants the outcome early: box_settle, box_leave
  *
  * The process must ignore SIGPIPE (programs may stop reading their stdin). Linux 5.9 is the floor
  * (see spawn.h). A box belongs to one thread at a time; box_signal may be called by any thread
@@ -77,6 +78,7 @@ struct box_program {
     const char *code; /* NULL, or text that becomes the read-only file /run/kernd/<code_name> */
     size_t code_size;
     const char *code_name; /* "cell.py" */
+    int driver_fd;         /* the driver's connection is made for it, under this number; 0: not */
 };
 
 enum box_stop {
@@ -135,7 +137,7 @@ struct box_outcome {
     int64_t cpu_system_us;
     int64_t peak_memory_bytes;
     int64_t peak_pids;
-    bool gone; /* every process of the box verified dead */
+    bool gone; /* every process of the box but kernd-init verified dead */
 };
 
 /* How each limit is enforced for this box: "cgroup", "watchdog", "rlimit", "measured" or "none". */
@@ -193,6 +195,17 @@ enum box_stop box_pump(struct box *box, struct box_io *io);
 /* Sends a signal to the program's own process (group: false) or to all the box's processes. 0/-1.
  */
 int box_signal(struct box *box, int signal_number, bool all, struct err *err);
+
+/*
+ * The first half of box_end: returns as soon as no process of the box runs any more but kernd-init,
+ * by its own word (it has killed and reaped all others: nothing writes, and usage is final), or
+ * else when all are gone. What is left then is the kernel's work of taking namespaces down, which
+ * nobody need wait for. box_leave must follow, on a thread that may wait.
+ */
+void box_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outcome);
+
+/* The second half: waits until everything is gone, and frees the box. NULL is fine. */
+void box_leave(struct box *box);
 
 /*
  * Kills whatever is left, reads the pipes dry into io (may be NULL) within a bounded time, waits

@@ -137,24 +137,47 @@ static struct outcome_facts gather(const struct box *box, bool gone)
     };
 }
 
-void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)
+/* Nothing but kernd-init is left, and it is about to exit. */
+static bool is_settled(const struct box *box)
+{
+    const struct initlink_report *report = &box->link.report;
+
+    return report->has_exited && report->exited.alone != 0;
+}
+
+void box_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)
 {
     struct outcome_facts facts;
-    bool gone = false;
+    bool settled = false;
 
     if (box->frozen) {
         (void)box_cgroup_freeze(box, false); /* kernd-init shall hear what follows */
     }
     ask(box, io);
-    gone = kill_all(box, io);
-    adopt_orphan(box);
+    settled = is_settled(box) || kill_all(box, io);
     output_drain(box, io, LAST_WORDS_MAX);
     initlink_hear(&box->link);
-    facts = gather(box, gone);
-    facts.gone = box_cgroup_remove(box) && gone;
-    if (!facts.gone) {
+    facts = gather(box, settled);
+    outcome_judge(&box->link.report, &facts, ret_outcome);
+}
+
+void box_leave(struct box *box)
+{
+    bool gone;
+
+    if (box == NULL) {
+        return;
+    }
+    gone = kill_all(box, NULL);
+    adopt_orphan(box);
+    if (!box_cgroup_remove(box) || !gone) {
         log_line(LOG_DEBUG, "box_not_gone", "box", box->id, NULL);
     }
-    outcome_judge(&box->link.report, &facts, ret_outcome);
     box_release(box);
+}
+
+void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)
+{
+    box_settle(box, io, ret_outcome);
+    box_leave(box);
 }

@@ -30,6 +30,7 @@ struct init {
     pid_t program;
     int wait_status;
     bool ended;
+    bool alone; /* nobody else is left in the box */
 };
 
 static int connect_to_kernd(void)
@@ -128,10 +129,16 @@ static void end_leftovers(struct init *init)
 {
     int64_t deadline = clock_deadline_after_ms(LEFTOVERS_MS);
 
+    /* Nobody escapes by a fork: one that is to be killed does not fork any more (fork(2) fails
+     * with ERESTARTNOINTR), and orphans come to this process. */
     (void)kill(-1, SIGKILL);
-    while (reap(init) && !clock_passed(deadline)) {
+    while (reap(init)) {
+        if (clock_passed(deadline)) {
+            return;
+        }
         wait_for_death(init, clock_poll_ms(deadline, -1));
     }
+    init->alone = true;
 }
 
 static int64_t microseconds(const struct timeval *time)
@@ -141,7 +148,9 @@ static int64_t microseconds(const struct timeval *time)
 
 static void report_end(struct init *init, int64_t at_ns)
 {
-    struct init_wire_exited exited = { .wait_status = init->wait_status, .at_ns = at_ns };
+    struct init_wire_exited exited = { .wait_status = init->wait_status,
+                                       .alone = init->alone ? 1 : 0,
+                                       .at_ns = at_ns };
     struct rusage usage;
 
     if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {

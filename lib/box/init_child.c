@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "lib/base/err.h"
@@ -131,6 +133,22 @@ static const char *find_unpinned(char *const *pins)
     return NULL;
 }
 
+/* For an interpreter that can't connect before it runs an event loop. 0, or the reason. */
+static int connect_driver(int number)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = INIT_WIRE_DRIVER_SOCKET };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int reason = 0;
+
+    /* The copy outlives exec: it has no O_CLOEXEC (dup(2)). */
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+        dup2(fd, number) < 0) {
+        reason = errno;
+    }
+    fd_close(fd);
+    return reason;
+}
+
 /* Ends the process where the box is not what kernd means it to be, or can't be made so. */
 static void close_walls(const struct init_program *program, int ruleset, int report)
 {
@@ -157,6 +175,13 @@ static void run_program(const struct init_program *program, int report)
     if (chdir(program->cwd) < 0) {
         reason = errno;
         tell("cannot start in", program->cwd, reason);
+        fail(report, reason, EXIT_NOT_STARTED);
+    }
+    if (program->limits.driver_fd != 0) {
+        reason = connect_driver((int)program->limits.driver_fd);
+    }
+    if (reason != 0) {
+        tell("cannot connect", program->argv[0], reason);
         fail(report, reason, EXIT_NOT_STARTED);
     }
     /* execvpe looks for the program in the caller's own PATH, not in the one it passes on. */

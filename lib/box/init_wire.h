@@ -30,6 +30,7 @@
 #define INIT_WIRE_READABLE 'r'
 /* A path in the box; kernd's per-box directory is there, read-only. */
 #define INIT_WIRE_SOCKET "/run/kernd/init.sock"
+#define INIT_WIRE_DRIVER_SOCKET "/run/kernd/driver.sock"
 
 enum init_wire_type {
     INIT_WIRE_HELLO = 1,
@@ -60,7 +61,7 @@ struct init_wire_start {
     uint32_t tasks; /* RLIMIT_NPROC of the program and its children, 0: as it is */
     uint32_t files; /* RLIMIT_NOFILE, soft */
     uint32_t pin_count;
-    uint32_t zero;
+    uint32_t driver_fd;  /* the program finds its connection to kernd there; 0: it makes its own */
     uint64_t file_bytes; /* RLIMIT_FSIZE, 0: as it is */
 };
 
@@ -78,7 +79,7 @@ struct init_wire_signal {
 /* Usage: getrusage(RUSAGE_CHILDREN) of kernd-init, i.e. of every process that ended in the box. */
 struct init_wire_exited {
     int32_t wait_status; /* wait(2) form */
-    uint32_t zero;
+    uint32_t alone;      /* 1: every other process of the box was killed and reaped before this */
     int64_t at_ns;
     int64_t cpu_user_us;
     int64_t cpu_system_us;

@@ -192,6 +192,7 @@ int initlink_send_start(struct initlink *link, const struct initlink_program *pr
         .environment_count = (uint32_t)program->environment->count,
         .tasks = program->tasks,
         .files = FILES_SOFT,
+        .driver_fd = program->driver_fd,
         .file_bytes = program->file_bytes,
         .pin_count = program->pins == NULL ? 0 : (uint32_t)program->pins->count,
     };

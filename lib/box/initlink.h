@@ -43,6 +43,7 @@ struct initlink_program {
     const struct strv *argv;
     const struct strv *environment;
     uint32_t tasks;
+    uint32_t driver_fd; /* see init_wire.h */
     uint64_t file_bytes;
 };
 

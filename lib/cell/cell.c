@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
 #include "lib/cell/booted.h"
 #include "lib/cell/bundle.h"
 #include "lib/cell/program.h"
@@ -71,12 +72,14 @@ int cell_results_add(struct cell_results *results, struct sink *sink, const char
 
 bool cell_needs_driver(enum cell_language language)
 {
-    return language == CELL_PYTHON;
+    return language == CELL_PYTHON || language == CELL_NODE;
 }
 
 /* Sends the one request. The driver reads it at once, or is no driver any more. */
 static int send_request(struct once *once, char *const *environment)
 {
+    CLEANUP_FREE char *name =
+        alloc_printf("/run/kernd/%s", program_code_name(once->code->language));
     CLEANUP_BUF struct buf frame = BUF_INIT(CELL_FRAME_MAX);
     size_t text_max = once->io->max_output < CELL_TEXT_MAX ? once->io->max_output : CELL_TEXT_MAX;
     struct wire_cell cell = {
@@ -84,7 +87,7 @@ static int send_request(struct once *once, char *const *environment)
         .live = once->code->live,
         .text_max = (uint32_t)text_max,
         .number = 1,
-        .name = "/run/kernd/cell.py",
+        .name = name,
         .environment = environment,
     };
 
@@ -148,6 +151,7 @@ static int begin(struct box *box, const struct cell_code *code, struct err *err)
         .code = code->code,
         .code_size = code->code_size,
         .code_name = program_code_name(code->language),
+        .driver_fd = program_driver_fd(code->language),
     };
 
     program_once(code->language, code->env, &argv, &env);

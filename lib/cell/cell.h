@@ -3,7 +3,8 @@
  * cell: source text in a language, run once in a fresh box. Kernels are in kernel.h.
  *
  * python runs driver.py, which sends rich results while it runs the code as a plain script would
- * run; bash and node run the code from a read-only file. Code is never in an argument list.
+ * run; node runs driver.js, which evaluates it as `node -e` would; bash runs it from a read-only
+ * file. Code is never in an argument list.
  */
 #ifndef KERND_CELL_CELL_H
 #define KERND_CELL_CELL_H

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // driver.js: evaluates the file /run/kernd/cell.js as `node -e` evaluates its argument, so that the
-// code is in no argument list. What an evaluated program sees is made here: require and module as
-// of a file in the working directory, the built-in modules as globals, "[eval]" as file name.
+// code is in no argument list, and so that node can be up before there is any code. What an evaluated
+// program sees is made here: require and module as of a file in the working directory, the built-in
+// modules as globals, "[eval]" as file name. Frames are told in wire.h.
 'use strict';
 
-const { readFileSync } = require('node:fs');
+const { closeSync, openSync, readFileSync, readSync, writeSync } = require('node:fs');
 const Module = require('node:module');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const vm = require('node:vm');
 const { install } = require('./driver_globals.js');
 
-const CODE = '/run/kernd/cell.js';
 const NAME = '[eval]';
+
+// kernd-init has connected it to kernd before node began. Read and written without the event loop,
+// whose turns the code would notice: it has to run where a main script runs.
+const LINK = 250;
+const READY = 17;
+const FIELD_NAME = 1;
+const FIELD_ENVIRONMENT = 4;
 
 // Since node 20.10 and 21.7 the loader can be asked to resolve from the working directory.
 const LOADER = vm.constants && vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
@@ -80,11 +87,9 @@ function compile(source, module) {
   return new vm.Script(rewritten, { filename: NAME });
 }
 
-function evaluate(file) {
+function evaluate(file, module) {
   const directory = process.cwd();
   const source = readFileSync(file, 'utf8').replace(/^\ufeff/, '');
-  const module = install(NAME);
-  muteLoaderWarning();
   let script;
   try {
     script = compile(source, module);
@@ -98,5 +103,69 @@ function evaluate(file) {
   script.runInThisContext({ displayErrors: true });
 }
 
-// A test may name another file; in a box there is only this one.
-evaluate(process.argv[2] || CODE);
+// ---- before the code comes ----------------------------------------------------------------------
+
+function receive(size) {
+  const data = Buffer.alloc(size);
+  for (let at = 0; at < size;) {
+    const got = readSync(LINK, data, at, size - at, null);
+    if (got === 0) process.exit(0); // kernd has no use for this node any more
+    at += got;
+  }
+  return data;
+}
+
+// The fields of the one CELL frame. kernd wrote it: it is well-formed.
+function receiveCell() {
+  const payload = receive(receive(5).readUInt32BE(1));
+  const fields = {};
+  for (let at = 10; at < payload.length;) {
+    const end = at + 5 + payload.readUInt32BE(at + 1);
+    fields[payload[at]] = payload.toString('utf8', at + 5, end);
+    at = end;
+  }
+  return fields;
+}
+
+function sayReady() {
+  const text = Buffer.from(`\x01node ${process.version}`);
+  const header = Buffer.alloc(5);
+  header[0] = READY;
+  header.writeUInt32BE(text.length, 1);
+  writeSync(LINK, Buffer.concat([header, text]));
+}
+
+function setEnvironment(text) {
+  for (const pair of text.split('\0')) {
+    const equals = pair.indexOf('=');
+    if (equals > 0) process.env[pair.slice(0, equals)] = pair.slice(equals + 1);
+  }
+}
+
+// What nearly every program does is done once while nobody waits: node compiles its own functions at
+// their first call. The standard streams are left as they are, also where node would open one of
+// itself (to look for colours, or in pipe.destroy()); the copy of the pipe has flags of its own.
+function warmUp(module) {
+  const { Console } = require('node:console');
+  const { Socket } = require('node:net');
+  const { Writable } = require('node:stream');
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const pipe = new Socket({ fd: openSync('/proc/self/fd/1', 'w'), readable: false, writable: true });
+  pipe.write('');
+  pipe._handle.close();
+  new Console({ stdout: nowhere, colorMode: false }).log('%s', 1, { key: [1.5, 'text'] }, new Map());
+  compile('(() => [0])()', module).runInThisContext();
+}
+
+function runCell() {
+  const module = install(NAME);
+  muteLoaderWarning();
+  warmUp(module);
+  sayReady();
+  const fields = receiveCell();
+  closeSync(LINK);
+  setEnvironment(fields[FIELD_ENVIRONMENT] ?? '');
+  evaluate(fields[FIELD_NAME], module);
+}
+
+runCell();

@@ -12,6 +12,8 @@
 
 #include "lib/base/text.h"
 
+/* Out of the way of what interpreters open for themselves; driver.js knows it. */
+#define DRIVER_FD 250
 #define LIBRARY "/run/kernd-lib/"
 
 static bool has_key(const struct strv *env, const char *prefix)
@@ -79,6 +81,12 @@ void program_kernel(enum cell_language language, const struct strv *caller_env,
         strv_add_all(ret_argv, "node", LIBRARY "driver_kernel.js", NULL);
         break;
     }
+}
+
+int program_driver_fd(enum cell_language language)
+{
+    /* node connects in its event loop alone, and the code is to run before that. */
+    return language == CELL_NODE ? DRIVER_FD : 0;
 }
 
 const char *program_code_name(enum cell_language language)

@@ -14,6 +14,10 @@ void program_once(enum cell_language language, const struct strv *caller_env, st
 void program_kernel(enum cell_language language, const struct strv *caller_env,
                     struct strv *ret_argv, struct strv *ret_env);
 
+/* The descriptor at which the driver of one-shot cells finds its connection; 0: it makes its own.
+ */
+int program_driver_fd(enum cell_language language);
+
 /* Name of the file that holds the code of a one-shot cell, below /run/kernd. */
 const char *program_code_name(enum cell_language language);
 

@@ -39,7 +39,7 @@ struct call {
     const struct run_request *request;
     struct run_result *result;
     struct place place;
-    struct box *box;
+    struct box *box; /* from its start until it is left */
     struct box_io io;
     struct cell_results cells;
     struct cell_booted *booted; /* the driver of a spare */
@@ -195,8 +195,7 @@ static void finish_box(struct call *call, enum box_stop stop)
     call->result->enforced = (struct run_enforced){
         .memory = enforced.memory, .pids = enforced.pids, .cpu = enforced.cpu, .disk = enforced.disk
     };
-    box_end(call->box, &call->io, &outcome);
-    call->box = NULL;
+    box_settle(call->box, &call->io, &outcome); /* call_run leaves it, behind the answer */
     verdict_apply(&(struct verdict_input){ .stop = stop,
                                            .cancelled = cancel_get(&call->execution->cancel),
                                            .timeout_s = request->limits.timeout_s,
@@ -356,6 +355,7 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     settle_session(&call, failure.code != ERR_NONE);
     execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
     records_put(sandbox, execution, EXECUTION_DONE);
+    box_leave(call.box);
     cell_results_done(&call.cells);
     cell_unboot(call.booted);
     strv_done(&call.change);

@@ -131,8 +131,9 @@ static bool sets_key_of(const struct strv *env, const char *assignment)
 
 static bool read_at_start(const char *assignment)
 {
-    static const char *const beginnings[] = { "PYTHON", "LD_",     "LC_",    "LANG",
-                                              "TZ",     "MALLOC_", "GLIBC_", "PATH=" };
+    static const char *const beginnings[] = { "PYTHON",  "NODE",   "UV_",  "OPENSSL_", "SSL_",
+                                              "LD_",     "LC_",    "LANG", "TZ",       "ICU_",
+                                              "MALLOC_", "GLIBC_", "PATH=" };
 
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
         if (text_starts_with(assignment, beginnings[i])) {

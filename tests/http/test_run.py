@@ -2,6 +2,7 @@
 """Commands and code of every language: what goes in arrives, what comes out comes back."""
 import base64
 import hashlib
+import os
 import unittest
 
 import census
@@ -208,6 +209,26 @@ class FreshBox(harness.Case):
         result = self.run_code(code)
         self.assert_success(result)
         self.assertLessEqual(len(eval(result["stdout"])), 3, result["stdout"])
+
+    def test_with_the_answer_nothing_runs_or_writes_any_more(self):
+        mark = f"left-{os.urandom(6).hex()}"
+        code = f"""
+for i in 1 2 3 4 5 6; do
+    setsid bash -c 'while echo $0; do :; done >>grows-'$i {mark} &
+done
+while [ "$(cat grows-* | wc -l)" -lt 100 ]; do :; done
+(trap '' TERM; exec -a {mark} sleep 300) &
+"""
+        self.daemon.post("/v1/sessions", {"id": "final"})
+        for _ in range(3):
+            result = self.daemon.result("/v1/sessions/final/runCode",
+                                        {"code": code, "language": "bash"})
+            self.assertEqual(census.with_argument(mark), [])
+            self.assert_success(result)
+            told = {row["path"]: row["size"] for row in result["files"]}
+            listed = self.daemon.get("/v1/sessions/final/files").json["items"]
+            self.assertEqual(told, {row["path"]: row["size"] for row in listed})
+        self.daemon.request("DELETE", "/v1/sessions/final")
 
     def test_read_only_system(self):
         result = self.run_code("for d in /usr /etc /bin /lib / /run/kernd /run/kernd-lib /proc/sys;"

@@ -40,7 +40,7 @@ for found in AGAIN:
     globals()[f"{found.__module__}_{found.__name__}"] = with_spares(found)
 
 
-class Spares(harness.Case):
+class Ahead(harness.Case):
     daemon_arguments = WITH_SPARES
 
     def wait_for_spare(self):
@@ -51,6 +51,8 @@ class Spares(harness.Case):
         self.wait_for_spare()
         return self.daemon.run_code(code, **options)
 
+
+class Spares(Ahead):
     def from_own_spare(self, session, code):
         """The spares of a session are counted with all others: calls until one has come from them."""
         results = []
@@ -162,6 +164,56 @@ class Spares(harness.Case):
         self.daemon.run_code("1")
         answers = harness.parallel(40, lambda n: self.daemon.run_code(f"print({n})")["stdout"])
         self.assertEqual(answers, [f"{n}\n" for n in range(40)])
+
+
+class NodeSpares(Ahead):
+    def from_spare(self, code, **options):
+        """The first call of all finds none; a daemon of this class keeps no others."""
+        if self.daemon.get("/v1/stats").json["executionsTotal"] == 0:
+            self.daemon.run_code("0", "node")
+        self.wait_for_spare()
+        result = self.daemon.run_code(code, "node", **options)
+        self.assertEqual(result["usage"]["source"], "spare")
+        return result
+
+    def test_node_is_up_before_its_code(self):
+        result = self.from_spare("console.log(__filename, process.cwd(), 6 * 7, typeof fs.open)")
+        self.assert_success(result, "[eval] /workspace 42 function\n")
+        result = self.from_spare("process.exitCode = 3; setTimeout(() => console.log('late'), 5)")
+        self.assertEqual((result["exitCode"], result["stdout"]), (3, "late\n"))
+        result = self.from_spare("throw new TypeError('mine')")
+        self.assertEqual(result["exitCode"], 1)
+        self.assertIn("TypeError: mine", result["stderr"])
+        self.assertNotIn("kernd-lib", result["stderr"].split("\n    at ")[0])
+
+    def test_nothing_of_one_node_is_seen_by_the_next(self):
+        look = ("console.log(globalThis.MARK, process.env.MARK, ['/tmp/mark', '/dev/shm/mark', "
+                "os.homedir() + '/mark', 'mark'].map((path) => fs.existsSync(path)).join(), "
+                "fs.readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name)).length); ")
+        leave = ("globalThis.MARK = process.env.MARK = 1; for (const path of ['/tmp/mark', "
+                 "'/dev/shm/mark', os.homedir() + '/mark', 'mark']) fs.writeFileSync(path, 'x'); "
+                 "child_process.spawn('sleep', ['300'], { detached: true }).unref()")
+        for _ in range(3):
+            self.assertEqual(self.from_spare(look + leave)["stdout"],
+                             "undefined undefined false,false,false,false 2\n")
+
+    def test_node_gets_the_variables_input_and_files_of_its_call(self):
+        result = self.from_spare(
+            "fs.writeFileSync('out', fs.readFileSync('in') + fs.readFileSync(0) + process.env.A)",
+            env={"A": "c"}, files={"in": "a"}, stdin="b", fetchFiles=["out"])
+        self.assertEqual(base64.b64decode(result["fetched"]["out"]["base64"]), b"abc")
+        self.wait_for_spare()
+        result = self.daemon.run_code("console.log(process.execArgv, process.env.NODE_OPTIONS)", "node",
+                                      env={"NODE_OPTIONS": "--stack-trace-limit=3"})
+        self.assertEqual(result["usage"]["source"], "cold")
+        self.assert_success(result, "[] --stack-trace-limit=3\n")
+
+    def test_caps_of_one_call_of_node(self):
+        result = self.from_spare("setInterval(() => {}, 1000)", timeoutS=0.5)
+        self.assertEqual(result["fault"]["type"], "timeout")
+        result = self.from_spare("const b = Buffer.alloc(400 << 20, 1); setTimeout(() => b, 2e4)",
+                                      memoryMb=160)
+        self.assertEqual(result["fault"]["type"], "oom")
 
 
 if __name__ == "__main__":

@@ -2,14 +2,18 @@
 """The node drivers: one-shot code beside `node -e`, and cells of a kernel."""
 import os
 import re
+import socket
+import struct
 import subprocess
 import tempfile
 import time
 import unittest
 
-from driver_harness import ENVIRONMENT, LIBRARY, LIMIT_S, Kernel
+from driver_harness import (CELL, ENVIRONMENT, LIBRARY, LIMIT_S, MODE_ONCE, READY, Kernel,
+                            read_frame)
 
 NODE = "/usr/bin/node"
+LINK = 250  # the descriptor of its connection
 
 SAME_AS_EVAL = (
     "console.log(1+1, os.cpus().length > 0, typeof fs.readFileSync, process.argv.length)",
@@ -25,6 +29,10 @@ SAME_AS_EVAL = (
     "new (require('worker_threads').Worker)('console.log(1)', { eval: true })",
     "#!/usr/bin/node\nconsole.log('shebang')", "\ufeffconsole.log('mark')", "", "// nothing",
     "console.log(fs.readFileSync(0, 'utf8'))", "x = 5; console.log(typeof globalThis.x)",
+    "process.nextTick(() => console.log('tick')); Promise.resolve().then(() => console.log('then')); "
+    "console.log(require('async_hooks').executionAsyncId())",
+    "setImmediate(() => console.log('immediate')); Promise.resolve().then(() => console.log('micro'))",
+    "process.on('exit', () => console.log('end', process.listenerCount('exit')))",
     "function foo() {} console.log(typeof globalThis.foo)", "42",
 )
 FIRST_LINES_AS_EVAL = (
@@ -46,19 +54,56 @@ class OneShot(unittest.TestCase):
         with open(os.path.join(self.folder, "a.mjs"), "w", encoding="utf-8") as file:
             file.write("export const a = 5;\n")
 
-    def run_node(self, *arguments):
-        done = subprocess.run([NODE, *arguments], cwd=self.folder, env=ENVIRONMENT, input=b"in",
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
-                              check=False)
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
+    def outcome(self, program, prepare=None, talk=lambda: None):
+        with subprocess.Popen(program, cwd=self.folder, env=ENVIRONMENT, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              preexec_fn=prepare, close_fds=prepare is None) as process:
+            talk()
+            out, err = process.communicate(b"in", timeout=LIMIT_S)
+        return process.returncode, out.decode(), err.decode()
+
+    def run_eval(self, code):
+        return self.outcome([NODE, "-e", code])
+
+    def run_driver(self, path, environment=b""):
+        """As kernd-init starts it: connected already."""
+        ours, theirs = socket.socketpair()
+
+        def talk():
+            theirs.close()
+            kind, text = read_frame(ours)
+            self.assertEqual((kind, text[:7]), (READY, b"\x01node v"))
+            fields = b"".join(struct.pack(">BI", tag, len(data)) + data
+                              for tag, data in ((1, path.encode()), (4, environment)))
+            payload = struct.pack(">BBII", MODE_ONCE, 0, 1000, 1) + fields
+            ours.sendall(struct.pack(">BI", CELL, len(payload)) + payload)
+        with ours:
+            return self.outcome([NODE, os.path.join(LIBRARY, "driver.js")],
+                                lambda: os.dup2(theirs.fileno(), LINK), talk)
 
     def both(self, code):
         path = os.path.join(self.folder, "code")
         with open(path, "w", encoding="utf-8") as file:
             file.write(code)
-        ours = self.run_node(os.path.join(LIBRARY, "driver.js"), path)
+        ours = self.run_driver(path)
         os.unlink(path)
-        return ours, self.run_node("-e", code.replace("\ufeff", ""))
+        return ours, self.run_eval(code.replace("\ufeff", ""))
+
+    def test_variables_of_the_call_are_there(self):
+        path = os.path.join(self.folder, "code")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("console.log(process.env.A, process.env.B, "
+                       "child_process.execSync('echo $A').toString())")
+        ours = self.run_driver(path, "A=é=1\0B=\0".encode())
+        self.assertEqual(ours, (0, "é=1  é=1\n\n", ""))
+
+    def test_nothing_of_the_way_it_was_started_is_left(self):
+        code = ("console.log(process._getActiveHandles().filter((h) => h.fd > 2).length, "
+                "process._getActiveRequests().length, fs.existsSync('/proc/self/fd/250'), "
+                "fs.readFileSync('/proc/self/fdinfo/2', 'utf8').split('\\n')[1])")
+        ours, theirs = self.both(code)
+        self.assertEqual(ours, theirs)
+        self.assertEqual(ours[1].split()[:3], ["0", "0", "false"])
 
     def test_same_as_eval(self):
         for code in SAME_AS_EVAL:
