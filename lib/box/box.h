@@ -7,7 +7,7 @@
  *     box_driver   the connection of the driver program, if the spec asked for one
  *     box_pump     move stdin/stdout/stderr and watch everything until something ends it
  *     box_end      kill what is left, verify it is gone, tell the outcome by evidence; in two parts
- *                  for who wants the outcome early: box_settle, box_leave
+ *                  for who wants the outcome early: box_end_settle, box_end_leave
  *
  * The process must ignore SIGPIPE (programs may stop reading their stdin). Linux 5.9 is the floor
  * (see spawn.h). A box belongs to one thread at a time; box_signal may be called by any thread
@@ -200,12 +200,12 @@ int box_signal(struct box *box, int signal_number, bool all, struct err *err);
  * The first half of box_end: returns as soon as no process of the box runs any more but kernd-init,
  * by its own word (it has killed and reaped all others: nothing writes, and usage is final), or
  * else when all are gone. What is left then is the kernel's work of taking namespaces down, which
- * nobody need wait for. box_leave must follow, on a thread that may wait.
+ * nobody need wait for. box_end_leave must follow, on a thread that may wait.
  */
-void box_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outcome);
+void box_end_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outcome);
 
 /* The second half: waits until everything is gone, and frees the box. NULL is fine. */
-void box_leave(struct box *box);
+void box_end_leave(struct box *box);
 
 /*
  * Kills whatever is left, reads the pipes dry into io (may be NULL) within a bounded time, waits

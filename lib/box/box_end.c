@@ -145,7 +145,7 @@ static bool is_settled(const struct box *box)
     return report->has_exited && report->exited.alone != 0;
 }
 
-void box_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)
+void box_end_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)
 {
     struct outcome_facts facts;
     bool settled = false;
@@ -161,7 +161,7 @@ void box_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outc
     outcome_judge(&box->link.report, &facts, ret_outcome);
 }
 
-void box_leave(struct box *box)
+void box_end_leave(struct box *box)
 {
     bool gone;
 
@@ -178,6 +178,6 @@ void box_leave(struct box *box)
 
 void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)
 {
-    box_settle(box, io, ret_outcome);
-    box_leave(box);
+    box_end_settle(box, io, ret_outcome);
+    box_end_leave(box);
 }

@@ -195,7 +195,7 @@ static void finish_box(struct call *call, enum box_stop stop)
     call->result->enforced = (struct run_enforced){
         .memory = enforced.memory, .pids = enforced.pids, .cpu = enforced.cpu, .disk = enforced.disk
     };
-    box_settle(call->box, &call->io, &outcome); /* call_run leaves it, behind the answer */
+    box_end_settle(call->box, &call->io, &outcome); /* call_run leaves it, behind the answer */
     verdict_apply(&(struct verdict_input){ .stop = stop,
                                            .cancelled = cancel_get(&call->execution->cancel),
                                            .timeout_s = request->limits.timeout_s,
@@ -355,7 +355,7 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     settle_session(&call, failure.code != ERR_NONE);
     execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
     records_put(sandbox, execution, EXECUTION_DONE);
-    box_leave(call.box);
+    box_end_leave(call.box);
     cell_results_done(&call.cells);
     cell_unboot(call.booted);
     strv_done(&call.change);

@@ -66,8 +66,7 @@ bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing)
     return text_equal(shelf->session_id, session_of(request)) &&
            shelf->driver == wants_driver(request) &&
            (!shelf->driver || shelf->like->language == request->language) &&
-           shelf->deps == boxing_has_deps(boxing) &&
-           shelf->like->network == request->network &&
+           shelf->deps == boxing_has_deps(boxing) && shelf->like->network == request->network &&
            shelf->like->deps_readonly == request->deps_readonly &&
            within(request->limits.memory_mb, given->memory_mb) &&
            within(request->limits.pids, given->pids) &&
