@@ -18,6 +18,7 @@
 #include "api/resource.h"
 #include "api/rights.h"
 #include "api/route.h"
+#include "api/traffic.h"
 #include "lib/base/alarm.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
@@ -46,6 +47,7 @@ struct api *api_new(struct sandbox *sandbox, struct err *err)
     }
     api->sandbox = sandbox;
     api->mcp = mcp_live_new();
+    api->traffic = traffic_new();
     api->started_wall_ms = clock_wall_ms();
     return api;
 }
@@ -55,6 +57,7 @@ void api_free(struct api *api)
     if (api != NULL) {
         alarm_free(api->alarm);
         mcp_live_free(api->mcp);
+        traffic_free(api->traffic);
         free(api);
     }
 }
@@ -93,6 +96,23 @@ bool api_route_open(const struct api_route *route)
 const char *api_route_pattern(const struct api_route *route)
 {
     return route->pattern;
+}
+
+/* ---- counting ---- */
+
+void api_count_connection(struct api *api, int more)
+{
+    traffic_connections(api->traffic, more);
+}
+
+void api_count_begin(struct api *api)
+{
+    traffic_begin(api->traffic);
+}
+
+void api_count_end(struct api *api, const struct api_exchange *exchange)
+{
+    traffic_end(api->traffic, exchange);
 }
 
 /* ---- calls ---- */

@@ -141,6 +141,21 @@ const char *api_route_pattern(const struct api_route *route); /* for logs and me
  */
 bool api_identify(struct api *api, const char *token, struct api_identity *ret_identity);
 
+/*
+ * Counted for GET /metrics: a client came (1) or left (-1), a request began, and how it ended. Any
+ * thread; no lock.
+ */
+struct api_exchange {
+    const struct api_route *route; /* NULL: none was found */
+    int status;
+    int64_t duration_ns;
+    uint64_t received; /* bytes of bodies */
+    uint64_t sent;
+};
+void api_count_connection(struct api *api, int more);
+void api_count_begin(struct api *api);
+void api_count_end(struct api *api, const struct api_exchange *exchange);
+
 /* Runs the handler. The calling thread may get the finish call before this returns. */
 void api_dispatch(struct api_call *call);
 

@@ -13,12 +13,14 @@
 
 struct alarm;
 struct mcp_live;
+struct traffic;
 
 /* The resources over one sandbox; made by api_new. */
 struct api {
     struct sandbox *sandbox; /* borrowed */
     struct alarm *alarm;     /* long polls, silence of streams */
     struct mcp_live *mcp;    /* requests of the Model Context Protocol under way */
+    struct traffic *traffic; /* what went over HTTP, for /metrics */
     int64_t started_wall_ms;
 };
 

@@ -17,6 +17,7 @@
 #include "api/resource_file.h"
 #include "api/resource_kernel.h"
 #include "api/resource_meta.h"
+#include "api/resource_metrics.h"
 #include "api/resource_run.h"
 #include "api/resource_session.h"
 #include "api/resource_session_make.h"
@@ -36,6 +37,7 @@ static const struct api_route routes[] = {
     { "GET", "/v1/version", resource_meta_version, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },
     { "GET", "/v1/capabilities", resource_meta_capabilities, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },
     { "GET", "/v1/stats", resource_meta_stats, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },
+    { "GET", "/metrics", resource_metrics, API_BODY_NONE, ROUTE_FULL, ROUTE_REPEATS },
     { "GET", "/v1/tokens", resource_token_list, API_BODY_NONE, ROUTE_FULL, ROUTE_REPEATS },
     /* No Idempotency-Key: the answer that it keeps would hold the token. */
     { "POST", "/v1/tokens", resource_token_make, API_BODY_JSON, ROUTE_FULL, ROUTE_REPEATS },
@@ -91,6 +93,28 @@ static const struct api_route routes[] = {
 /* Serves OPTIONS of every path that has a row. */
 static const struct api_route options_route = { "OPTIONS",     "*",         answer_options,
                                                 API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS };
+
+/* ---- by number ---- */
+
+size_t route_count(void)
+{
+    return ROUTE_COUNT;
+}
+
+size_t route_index(const struct api_route *route)
+{
+    return route == NULL || route == &options_route ? ROUTE_COUNT : (size_t)(route - routes);
+}
+
+const char *route_pattern(size_t index)
+{
+    return index < ROUTE_COUNT ? routes[index].pattern : "none";
+}
+
+const char *route_method(size_t index)
+{
+    return index < ROUTE_COUNT ? routes[index].method : "any";
+}
 
 /* ---- patterns ---- */
 

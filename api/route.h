@@ -45,6 +45,15 @@ struct api_route {
 const struct api_route *route_find(const char *method, const char *target, char *ret_allow,
                                    size_t allow_size, struct err *err);
 
+/*
+ * The rows by number, for counters: 0 to route_count() - 1; route_count() stands for requests that
+ * found none (NULL, and OPTIONS). Pattern and method are never NULL.
+ */
+size_t route_count(void);
+size_t route_index(const struct api_route *route);
+const char *route_pattern(size_t index);
+const char *route_method(size_t index);
+
 bool route_matches(const char *pattern, const struct decode_path *path);
 
 /*

@@ -92,9 +92,11 @@ static void on_connection(void *context, struct MHD_Connection *mhd, void **slot
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
         *slot = connection_new(edge, info->connect_fd);
+        api_count_connection(edge->api, 1);
     } else if (*slot != NULL) {
         connection_free(edge, *slot);
         *slot = NULL;
+        api_count_connection(edge->api, -1);
         (void)atomic_fetch_sub(&edge->connection_count, 1);
     }
 }
@@ -109,6 +111,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     struct exchange *exchange = exchange_new(edge, connection, mhd, target != NULL ? target : "");
 
     connection_set_exchange(edge, connection, exchange);
+    api_count_begin(edge->api);
     return exchange;
 }
 
@@ -166,6 +169,18 @@ static void log_exchange(struct exchange *exchange)
              exchange->refusal.msg[0] != '\0' ? exchange->refusal.msg : NULL, NULL);
 }
 
+static void count_exchange(const struct edge *edge, const struct exchange *exchange)
+{
+    const struct api_exchange counted = { .route = exchange->call.route,
+                                          .status = exchange->status,
+                                          .duration_ns =
+                                              clock_mono_ns() - exchange->call.received_ns,
+                                          .received = exchange->received,
+                                          .sent = exchange->sent };
+
+    api_count_end(edge->api, &counted);
+}
+
 static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
                          enum MHD_RequestTerminationCode code)
 {
@@ -183,6 +198,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
     (void)MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT,
                                     (unsigned)CONNECTION_SILENCE_S);
     log_exchange(exchange);
+    count_exchange(edge, exchange);
     (void)atomic_fetch_sub(&edge->exchanges, 1);
     exchange_unref(exchange);
 }

@@ -181,6 +181,17 @@ static void tell_waiters(struct execution_waiter *waiters)
     }
 }
 
+static void count_end(const struct execution *execution)
+{
+    struct tally *tally = &execution->sandbox->tally;
+
+    if (execution->failure.code == ERR_NONE) {
+        tally_end(tally, execution->request->kind, execution->result.fault);
+    } else {
+        tally_error(tally, execution->request->kind);
+    }
+}
+
 void execution_finish(struct execution *execution, const struct err *failure)
 {
     CLEANUP_BUF struct buf event_text = BUF_INIT(END_TEXT_MAX);
@@ -198,6 +209,7 @@ void execution_finish(struct execution *execution, const struct err *failure)
     write_end(execution, &event_text, &document);
     steps_mark(&execution->steps, STEP_RECORD);
     steps_add(&execution->sandbox->steps, &execution->steps);
+    count_end(execution);
     execution->state = EXECUTION_DONE;
     waiters = execution->waiters;
     execution->waiters = NULL;

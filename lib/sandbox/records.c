@@ -132,6 +132,7 @@ void records_expire(struct sandbox *sandbox)
     size_t count;
 
     journal_expire(sandbox->journal, clock_wall_ms(), &usage);
+    atomic_store(&sandbox->tally.journal_bytes, usage.bytes);
     do {
         if (rows_execution_expire(sandbox->store, clock_wall_ms() - KEEP_MS, KEEP_ROWS, &count,
                                   NULL) < 0) {

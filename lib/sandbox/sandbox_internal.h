@@ -16,6 +16,7 @@
 #include "lib/sandbox/live.h"
 #include "lib/sandbox/sandbox.h"
 #include "lib/sandbox/session_table.h"
+#include "lib/sandbox/tally.h"
 #include "lib/store/store.h"
 #include "lib/work/hostdir.h"
 
@@ -52,6 +53,7 @@ struct sandbox {
     struct limits defaults;
     atomic_ullong executions_total;
     struct steps_totals steps;
+    struct tally tally;
 
     pthread_mutex_t lock; /* closing, language versions */
     bool closing;

@@ -31,7 +31,7 @@ BODIES = {
     ("POST", "/v1/executions/{id}/signal"): {"signal": "KILL"},
 }
 # For these a token of scope "run" is no token at all.
-FULL_ONLY = {("GET", "/v1/tokens"), ("POST", "/v1/tokens"), ("DELETE", "/v1/tokens/{id}")}
+FULL_ONLY = {("GET", "/metrics"), ("GET", "/v1/tokens"), ("POST", "/v1/tokens"), ("DELETE", "/v1/tokens/{id}")}
 # Importing makes what is not there, so that absent and somebody else's can't look alike.
 MAKES = {("PUT", "/v1/snapshots/{id}/content")}
 

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GET /metrics, read as Prometheus reads it; log lines in both forms."""
+import json
+import re
+import unittest
+
+import harness
+import metricskit
+import sessionkit
+
+
+class Reader(unittest.TestCase):
+    """The reader of these tests itself refuses what is wrong."""
+
+    GOOD = ('# HELP a_total x\n# TYPE a_total counter\na_total{b="c"} 1\n'
+            '# HELP h x\n# TYPE h histogram\nh_bucket{le="1"} 1\nh_bucket{le="+Inf"} 2\n'
+            'h_sum 3\nh_count 2\n')
+
+    def test_good(self):
+        self.assertEqual(metricskit.parse(self.GOOD)["a_total"].value(b="c"), 1)
+
+    def test_bad(self):
+        for old, new in (("counter", "meter"), ("a_total counter", "a_total gauge"),
+                         ('b="c"', 'b="c",b="d"'), ('b="c"', 'b="\\x"'), ('b="c"', 'b=c'),
+                         ("_count 2", "_count 3"), ('{le="1"} 1', '{le="1"} 9'),
+                         ('h_bucket{le="+Inf"} 2\n', ""), ("# HELP h x\n", ""),
+                         ("# HELP h", "# HELP a_total"), ("h_sum 3\n", ""),
+                         ('a_total{b="c"} 1\n', 'a_total{b="c"} 1\na_total{b="c"} 1\n'),
+                         ("h_count 2\n", "h_count 2")):
+            with self.subTest(new=new), self.assertRaises((metricskit.Bad, KeyError)):
+                metricskit.parse(self.GOOD.replace(old, new))
+
+
+class Metrics(sessionkit.Case):
+    def read(self):
+        reply = self.daemon.get("/metrics")
+        self.assertEqual(reply.status, 200, reply)
+        self.assertEqual(reply.header("Content-Type"), "text/plain; version=0.0.4; charset=utf-8")
+        self.assertEqual(reply.header("Cache-Control"), "no-store")
+        return metricskit.parse(reply.body.decode())
+
+    def test_what_is_told(self):
+        found = self.read()
+        build = found["kernd_build_info"]
+        ((_, labels), value), = build.samples.items()
+        self.assertEqual((value, dict(labels)["engine"]), (1, "bubblewrap"))
+        for name in ("kernd_queue_length", "kernd_queue_limit", "kernd_executions_running",
+                     "kernd_boxes", "kernd_kernels", "kernd_spare_takes_total",
+                     "kernd_step_duration_seconds", "kernd_journal_bytes", "kernd_snapshot_bytes",
+                     "kernd_store_writes_dropped_total", "kernd_http_connections"):
+            self.assertIn(name, found)
+        self.assertGreater(found["kernd_store_bytes"].value(), 4096)
+        self.assertGreater(found["process_resident_memory_bytes"].value(), 1 << 20)
+        self.assertGreater(found["process_open_fds"].value(), 5)
+        self.assertGreaterEqual(found["process_max_fds"].value(),
+                                found["process_open_fds"].value())
+        self.assertGreaterEqual(found["kernd_http_requests_in_flight"].value(), 1)
+
+    def test_outcomes_are_counted(self):
+        def count(kind, fault):
+            return self.read()["kernd_executions_total"].value(kind=kind, fault=fault)
+
+        before = {key: count(*key) for key in (("runCode", "none"), ("run", "timeout"),
+                                               ("run", "none"))}
+        self.run_code("print(1)")
+        self.run_command(["sh", "-c", "exit 3"])
+        self.run_command(["sleep", "60"], timeoutS=0.2)
+        for key, value in before.items():
+            self.assertEqual(count(*key), value + 1, key)
+
+    def test_requests_by_pattern_and_status(self):
+        session = self.session()
+        session.put("strictly private name", b"12345")
+        self.assertEqual(session.content("strictly private name"), b"12345")
+        self.assertEqual(self.daemon.get("/v1/sessions/nobody-knows").status, 404)
+        self.assertEqual(self.daemon.get("/no/such/path?x=" + "y" * 50).status, 404)
+        self.assertEqual(self.daemon.request("OPTIONS", "/v1/run").status, 204)
+        self.assertEqual(self.daemon.get("/v1/version", token=False).status, 401)
+        text = self.daemon.get("/metrics").body.decode()
+        found = metricskit.parse(text)
+        requests = found["kernd_http_requests_total"]
+        files = {"route": "/v1/sessions/{id}/files/{path...}"}
+        self.assertGreaterEqual(requests.value(method="PUT", status="201", **files), 1)
+        self.assertGreaterEqual(requests.value(method="GET", status="200", **files), 1)
+        self.assertGreaterEqual(
+            requests.value(method="GET", route="/v1/sessions/{id}", status="404"), 1)
+        self.assertGreaterEqual(requests.value(method="any", route="none", status="404"), 1)
+        for private in ("private", "nobody-knows", "no/such", session.id, self.daemon.token):
+            self.assertNotIn(private, text)
+        times = found["kernd_http_request_duration_seconds"]
+        self.assertGreaterEqual(times.value("_count", method="PUT", **files), 1)
+        self.assertGreaterEqual(found["kernd_http_request_bytes_total"].value(), 5)
+        self.assertGreaterEqual(found["kernd_http_response_bytes_total"].value(), 5)
+
+    def test_counters_never_go_back_under_load(self):
+        def work(number):
+            if number % 2:
+                return self.daemon.post("/v1/run", {"command": ["true"]}).status
+            return self.read()
+
+        before = self.read()
+        harness.parallel(8, work)
+        after = self.read()
+        for name, family in before.items():
+            if family.type != "gauge":
+                for (suffix, labels), value in family.samples.items():
+                    self.assertGreaterEqual(after[name].value(suffix, **dict(labels)), value, name)
+
+    def test_kernels_and_boxes(self):
+        session = self.session()
+        self.assertEqual(session.post("kernels", {"language": "python"}).status, 201)
+        found = self.read()
+        self.assertEqual(found["kernd_kernels"].value(state="idle"), 1)
+        self.assertEqual(found["kernd_boxes"].value(engine="bubblewrap", state="kernel"), 1)
+
+    def test_neither_query_nor_other_methods(self):
+        self.assertEqual(self.daemon.get("/metrics?name=x").status, 422)
+        self.assertEqual(self.daemon.post("/metrics", {}).status, 405)
+
+
+class Json(harness.Case):
+    daemon_arguments = ("--log-format", "json")
+
+    def test_every_line_is_json_with_the_request_id(self):
+        self.daemon.run(["echo", "content-of-the-program"])
+        self.daemon.get("/v1/version", headers={"X-Request-Id": "my-id-1"})
+        self.daemon.get("/v1/version", headers={"X-Request-Id": 'bad"\\id'})
+        rows = [json.loads(line) for line in self.daemon.log().splitlines()]
+        for row in rows:
+            self.assertLessEqual({"time", "level", "event"}, set(row))
+        own, = [row for row in rows if row.get("id") == "my-id-1"]
+        self.assertEqual((own["event"], own["route"], own["status"]),
+                         ("request", "/v1/version", "200"))
+        self.assertNotIn("content-of-the-program", self.daemon.log())
+
+
+class Text(harness.Case):
+    LINE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[^ "]*)(?: |\Z)')
+
+    def test_every_line_is_pairs(self):
+        self.daemon.get("/v1/sessions/x?y=z", headers={"X-Request-Id": "my-id-2"})
+        for line in self.daemon.log().splitlines():
+            self.assertEqual(self.LINE.sub("", line), "", line)
+        line, = [line for line in self.daemon.log().splitlines() if "id=my-id-2" in line]
+        self.assertIn('route="/v1/sessions/{id}"', line)
+
+
+if __name__ == "__main__":
+    unittest.main()
