@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/nearest.h"
+#include "lib/base/nearest.h"
 #include "lib/base/buf.h"
 #include "lib/base/text.h"
 

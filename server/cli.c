@@ -17,6 +17,7 @@
 #include "server/config_command.h"
 #include "server/control.h"
 #include "server/daemon.h"
+#include "server/doctor.h"
 #include "server/mcp_bridge.h"
 #include "server/service.h"
 #include "server/settings.h"
@@ -99,6 +100,9 @@ void cli_help(FILE *out)
         "  kernd token new --scope run|full [--name TEXT] [--expires 30d]   make a token, shown "
         "once\n"
         "  kernd token list, kernd token revoke ID\n"
+        "  kernd doctor [--json] [options]   is everything here that boxes need? exit status 0: "
+        "yes;\n"
+        "                          1: with warnings; 2: something must be done first\n"
         "  kernd config show [options]   print every setting and where it came from\n"
         "  kernd config check [FILE]     is the configuration file in order?\n"
         "  kernd version           print the version\n"
@@ -152,9 +156,10 @@ static const struct {
     int (*run)(int count, char *const *arguments);
 } programs[] = {
     { "mcp", mcp_bridge_main },        { "token", token_command_main },
-    { "config", config_command_main }, { "start", control_start },
-    { "stop", control_stop },          { "status", control_status },
-    { "restart", control_restart },    { "service", service_main },
+    { "config", config_command_main }, { "doctor", doctor_main },
+    { "start", control_start },        { "stop", control_stop },
+    { "status", control_status },      { "restart", control_restart },
+    { "service", service_main },
 };
 
 int cli_main(int count, char *const *arguments)

@@ -109,18 +109,13 @@ const char *config_key(size_t index)
 
 const char *config_nearest(const char *key)
 {
-    const char *nearest = NULL;
-    size_t least = SIZE_MAX;
+    struct nearest nearest;
 
+    nearest_init(&nearest, key);
     for (size_t i = 0; i < config_keys_count; i++) {
-        const size_t distance = nearest_distance(key, config_keys_table[i].name);
-
-        if (distance < least) {
-            least = distance;
-            nearest = config_keys_table[i].name;
-        }
+        nearest_offer(&nearest, config_keys_table[i].name);
     }
-    return nearest != NULL && nearest_is_close(key, least) ? nearest : NULL;
+    return nearest_best(&nearest);
 }
 
 /* ---- one value ---- */

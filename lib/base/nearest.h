@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nearest: which known word somebody most likely meant. Pure; any thread.
+ * nearest: which of the known names did somebody mean? Pure; no allocation.
  */
 #ifndef KERND_BASE_NEAREST_H
 #define KERND_BASE_NEAREST_H
 
 #include <stddef.h>
 
-/* Longer words are nobody's slip of the finger. */
-#define NEAREST_WORD_MAX 63
+#define NEAREST_NAME_MAX 32 /* longer ones are not compared */
 
-/*
- * The fewest insertions, deletions and replacements of one character that make b out of a
- * (Levenshtein distance); '-' and '_' are the same. Words above NEAREST_WORD_MAX are as far apart
- * as can be.
- */
-size_t nearest_distance(const char *a, const char *b);
+struct nearest {
+    char wanted[NEAREST_NAME_MAX + 1]; /* folded: lower case, letters and digits only */
+    const char *best;
+    size_t distance;
+};
 
-/*
- * Is a distance small enough to ask "did you mean"? A third of the word, at least one.
- */
-int nearest_is_close(const char *word, size_t distance);
+/* What was written. */
+void nearest_init(struct nearest *nearest, const char *wanted);
+
+/* A name that exists; kept by pointer. */
+void nearest_offer(struct nearest *nearest, const char *known);
+
+/* The closest of the offered names, NULL if none is close enough to be worth a hint. */
+const char *nearest_best(const struct nearest *nearest);
 
 #endif

@@ -76,7 +76,7 @@ static bool namespaces_refused(const char *words)
     return false;
 }
 
-static void advise_namespaces(const struct remedy_host *host, struct err *err)
+void remedy_namespaces(const struct remedy_host *host, struct err *err)
 {
     if (host->userns_clone == 0) {
         (void)err_remedy(err, "allow unprivileged user namespaces: "
@@ -144,7 +144,7 @@ int remedy_explain(const char *words, const char *exit_text, const struct remedy
     }
     if (namespaces_refused(words)) {
         (void)err_set(err, ERR_ENGINE_UNAVAILABLE, 0, "no box can start here: %s", shown);
-        advise_namespaces(host, err);
+        remedy_namespaces(host, err);
         return -1;
     }
     return err_set(err, ERR_BOX_START_FAILED, 0,

@@ -19,6 +19,9 @@ struct remedy_host {
 
 void remedy_host_read(struct remedy_host *ret_host);
 
+/* Sets the remedy of a host that gives boxes no user namespace. Pure. */
+void remedy_namespaces(const struct remedy_host *host, struct err *err);
+
 /*
  * Sets err from the launcher's words (its stderr; may be empty) and how it ended: code
  * ENGINE_UNAVAILABLE with a remedy naming the setting, profile or package when the host can't run

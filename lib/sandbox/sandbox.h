@@ -15,6 +15,7 @@
 
 #include "lib/base/err.h"
 #include "lib/box/boxes.h"
+#include "lib/box/remedy.h"
 #include "lib/sandbox/execution.h"
 #include "lib/sandbox/limits.h"
 #include "lib/sandbox/run.h"
