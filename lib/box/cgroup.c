@@ -216,8 +216,7 @@ static int put_count(int fd, const char *file, uint64_t value)
     return put(fd, file, text);
 }
 
-/* Only once: a spare that is taken keeps it. A disk that has no such policy refuses it, which is as
- * good as none. */
+/* A disk without a policy for it refuses the weight, which is as good as none. */
 static void put_weight(int fd)
 {
     CLEANUP_FREE char *text = alloc_printf("%u", CGROUP_IO_WEIGHT);
@@ -255,6 +254,9 @@ int cgroup_limit(const struct cgroup_tree *tree, int fd, const struct cgroup_lim
         return err_set(err, ERR_IO, errno, "the box's cgroup takes no limits: %s",
                        err_errno_text(errno));
     }
+    if (tree->io) {
+        put_weight(fd);
+    }
     return 0;
 }
 
@@ -271,9 +273,6 @@ int cgroup_make(const struct cgroup_tree *tree, const char *id, const struct cgr
     if (cgroup_limit(tree, fd, limits, err) < 0) {
         (void)unlinkat(tree->fd, id, AT_REMOVEDIR);
         return -1;
-    }
-    if (tree->io) {
-        put_weight(fd);
     }
     *ret_fd = CLEANUP_TAKE_FD(fd);
     return 0;

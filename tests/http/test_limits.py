@@ -138,6 +138,13 @@ class Memory(Case):
                                memoryMb=64)
         self.assert_success(result, "30\n")
 
+    def test_what_only_looks_like_a_kill_for_memory(self):
+        for script, code in (("exit 137", 137), ("exit 143", 143), ("kill -9 $$", 137),
+                             ("kill -TERM $$", 143), ("bash -c 'kill -9 $$'; exit 9", 9)):
+            with self.subTest(script=script):
+                result = self.run_code(script, "bash", memoryMb=64)
+                self.assertEqual((result["exitCode"], result["fault"]), (code, None), result)
+
     def test_side_by_side_each_has_its_own(self):
         code = "b = bytearray(b'x') * (120 << 20); import time; time.sleep(1); print('done')"
         small, large = harness.parallel(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The walls behind the walls: Landlock in boxes, the filter of kernd's own threads, who dies first
 when the host is out of memory, and the ceiling of files in a workspace.
+
+KERND_TEST_LANDLOCK is the least ABI that the kernel must have (tests/vm knows its machine's).
 """
 import os
 import secrets
@@ -53,6 +55,7 @@ class WrongMount(harness.Case):
         capabilities = self.daemon.get("/v1/capabilities").json
         abi = capabilities["landlockAbi"] or 0
         result = self.run_code(script, "bash")
+        self.assertGreaterEqual(abi, int(os.environ.get("KERND_TEST_LANDLOCK", "0")))
         self.assertEqual(capabilities["landlock"], abi >= 2)
         if capabilities["landlock"]:
             self.assertEqual(result["stdout"], "1\n")
@@ -167,8 +170,9 @@ class OwnThreads(harness.Case):
         """Readiness, versions and capabilities take processes, which others start for them."""
         self.assertEqual(self.daemon.get("/readyz").status, 200)
         self.assertTrue(self.daemon.get("/v1/version").json["engines"][0]["version"])
-        languages = self.daemon.get("/v1/capabilities").json["languages"]
-        self.assertTrue(all(entry["version"] for entry in languages), languages)
+        versions = {entry["name"]: entry["version"]
+                    for entry in self.daemon.get("/v1/capabilities").json["languages"]}
+        self.assertTrue(versions["python"] and versions["bash"], versions)
 
 
 class OutOfMemory(harness.Case):

@@ -110,8 +110,10 @@ static void what_is_not_there_is_not_known(void **state)
 static void limits_are_written_in_the_kernels_words(void **state)
 {
     static const char *const names[] = { "memory.max", "memory.oom.group", "memory.swap.max",
-                                         "pids.max", "cpu.max" };
-    const struct cgroup_tree tree = { .fd = -1, .memory = true, .pids = true, .cpu = true };
+                                         "pids.max", "cpu.max", "io.weight" };
+    const struct cgroup_tree tree = {
+        .fd = -1, .memory = true, .pids = true, .cpu = true, .io = true
+    };
     const struct cgroup_limits some = { .memory_bytes = 64 * MIB, .pids = 10, .cpus = 0.5 };
     const struct cgroup_limits none = { .memory_bytes = 0 };
     CLEANUP_FD int fd = open(made_up, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -126,6 +128,7 @@ static void limits_are_written_in_the_kernels_words(void **state)
     assert_holds("memory.swap.max", "0");
     assert_holds("pids.max", "12");
     assert_holds("cpu.max", "50000 100000");
+    assert_holds("io.weight", "50");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         put(names[i], "");
     }

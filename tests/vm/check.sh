@@ -7,12 +7,13 @@
 #
 # Tells for each place "N passed, N failed". A guest that got stuck is tried once more; whether the
 # first try comes to its end or not, it has a time limit. With TALLY=FILE in the environment the
-# counts are added to that file.
+# counts are added to that file. KERND_VM_PATIENCE multiplies the limits, for a busy host.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath -e -- "$1") || exit 2
 shift
 [ $# -gt 0 ] || set -- container machine
+patience=${KERND_VM_PATIENCE:-1}
 
 stage=$(mktemp -d "${TMPDIR:-/tmp}/kernd-vm.XXXXXX") || exit 1
 trap 'rm -rf -- "$stage"' EXIT
@@ -23,7 +24,7 @@ for f in kernd kernd-init kernd-shell __pycache__; do cp -a "$build/$f" "$tree/b
 cp "$build"/*.py "$build"/*.js "$build"/*.mjs "$tree/build/"
 cp -a "$here/../http" "$tree/tests/"
 cp -a "$here/../../systemd" "$tree/"
-cp "$here"/test_*.py "$here/../http/test_limits.py" "$tree/tests/chosen/"
+cp "$here"/test_*.py "$here"/../http/test_{limits,walls}.py "$tree/tests/chosen/"
 
 # count PLACE RESULT: adds the last "N passed, N failed, N skipped" of $stage/output, or one failure.
 count() {
@@ -36,13 +37,14 @@ count() {
 code=0
 for place; do
   case $place in
-    container) run=(run-in-container.sh --timeout 180) slow=3 means='' ;;
-    machine) run=(run-in-machine.sh --timeout 400) slow=25 means=cgroup ;;
+    container) run=(run-in-container.sh --timeout $((90 * patience))) slow=3 means='' landlock=0 ;;
+    machine) run=(run-in-machine.sh --timeout $((240 * patience))) slow=25 means=cgroup landlock=2 ;;
     *) echo "no such place: $place" >&2; exit 2 ;;
   esac
   for _ in 1 2; do
     "$here/${run[0]}" "${run[@]:1}" --copy "$stage/tree:/home/dev/kernd" --chdir /home/dev/kernd \
-      --env "KERND_TEST_SLOW=$slow" --env "KERND_TEST_ENFORCED=$means" --env MUST_WORK=1 \
+      --env "KERND_TEST_SLOW=$slow" --env "KERND_TEST_ENFORCED=$means" \
+      --env "KERND_TEST_LANDLOCK=$landlock" --env MUST_WORK=1 \
       -- python3 -B tests/http/run.py --jobs 1 ${ONLY:+--only "$ONLY"} tests/chosen |
       tee "$stage/output"
     rc=${PIPESTATUS[0]}

@@ -73,6 +73,9 @@ class Service(unittest.TestCase):
         self.assertEqual(run_code("print(1)")["stdout"], "1\n")
         with open(f"/proc/{show('MainPID')}/cgroup", encoding="ascii") as file:
             self.assertTrue(file.read().strip().endswith("/kernd.service/main"))
+        if os.environ["KERND_TEST_ENFORCED"] == "cgroup":
+            with open(f"{cgroup()}/main/memory.min", encoding="ascii") as file:
+                self.assertEqual(file.read(), f"{64 << 20}\n")
         means = call("GET", "/v1/capabilities").json["enforcement"]
         if os.environ.get("KERND_TEST_ENFORCED") == "cgroup":
             self.assertEqual([means[name] for name in ("memory", "pids", "cpu")], ["cgroup"] * 3)
