@@ -70,7 +70,8 @@ static void judge_stopped(const struct verdict_input *input, struct run_result *
         (void)snprintf(message, size, "cancelled: %s", cancel_reason_text(input->cancelled));
     } else if (input->stop == BOX_STOP_DISK || input->outcome->disk_full) {
         set_fault(result, RUN_FAULT_DISK_FULL, input->outcome->evidence);
-        (void)snprintf(message, size, "the workspace grew above what it may hold and the box was killed");
+        (void)snprintf(message, size,
+                       "the workspace grew above what it may hold and the box was killed");
     } else {
         set_fault(result, RUN_FAULT_KILLED, input->outcome->evidence);
         (void)snprintf(message, size, "the box was killed from outside; why is not known");

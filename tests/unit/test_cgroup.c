@@ -110,7 +110,7 @@ static void what_is_not_there_is_not_known(void **state)
 static void limits_are_written_in_the_kernels_words(void **state)
 {
     static const char *const names[] = { "memory.max", "memory.oom.group", "memory.swap.max",
-                                         "pids.max", "cpu.max", "io.weight" };
+                                         "pids.max",   "cpu.max",          "io.weight" };
     const struct cgroup_tree tree = {
         .fd = -1, .memory = true, .pids = true, .cpu = true, .io = true
     };
