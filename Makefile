@@ -257,7 +257,7 @@ coverage:
 	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --print-summary \
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
-.PHONY: bench bench-kernels bench-sessions stress
+.PHONY: bench bench-kernels bench-sessions bench-threads stress
 bench: all
 	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
 
@@ -268,6 +268,10 @@ bench-kernels: all
 # Many sessions, large files, many files.
 bench-sessions: all
 	$(Q)$(PYTHON) -B tests/bench/sessions.py $(ARGS)
+
+# Parallel numpy calls with and without thread pools that follow `cpus`.
+bench-threads: all
+	$(Q)$(PYTHON) -B tests/bench/threadpools.py $(ARGS)
 
 stress: all
 	$(Q)$(PYTHON) -B tests/http/run.py --jobs 1 $(T:%=--only %) tests/stress
@@ -385,6 +389,7 @@ help:
 	'make coverage             make check with line counts; build/coverage/coverage.html' \
 	'make bench | stress       measurements; long tests' \
 	'make bench-kernels        cells beside a Jupyter server' \
+	'make bench-threads        numpy calls with thread pools that follow cpus, and without' \
 	'make lint                 format-check layers banned sizes exports syscalls routes shellcheck' \
 	'                          cppcheck tidy' \
 	'make analyze              builds with gcc -fanalyzer' \
