@@ -257,9 +257,13 @@ coverage:
 	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --print-summary \
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
-.PHONY: bench bench-kernels bench-sessions bench-threads stress
+.PHONY: bench results bench-kernels bench-sessions bench-threads stress
 bench: all
 	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
+
+# The page and its plots from what `make bench ARGS="--json build/bench.json"` has found.
+results:
+	$(Q)$(PYTHON) -B tests/bench/report.py build/bench.json docs $(ARGS)
 
 # Beside Jupyter, where that is installed.
 bench-kernels: all
@@ -388,6 +392,7 @@ help:
 	'make fuzz [T=name] [S=60] searches with libFuzzer for S seconds' \
 	'make coverage             make check with line counts; build/coverage/coverage.html' \
 	'make bench | stress       measurements; long tests' \
+	'make results              docs/results.md from build/bench.json, which bench has written' \
 	'make bench-kernels        cells beside a Jupyter server' \
 	'make bench-threads        numpy calls with thread pools that follow cpus, and without' \
 	'make lint                 format-check layers banned sizes exports syscalls routes shellcheck' \

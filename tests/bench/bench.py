@@ -1,31 +1,38 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Latency of kernd beside the bare launcher and the bare interpreters, all measured in one run.
+"""kernd beside its peers, all measured in one run: latency, load, memory, growth.
 
-    tests/bench/bench.py [--rounds 100] [--pause 0.05] [--seconds 5] [--json FILE]
+    tests/bench/bench.py [--rounds 100] [--pause 0.05] [--seconds 3] [--silence 5] [--json FILE]
 
 One caller over a keep-alive connection takes the rows in turn (A, B, C, A, B, C, ...), so that
-whatever disturbs the machine disturbs all of them. Prints a Markdown table (milliseconds) and
-writes all samples as JSON. The row `bare true` is the control: when it wanders, or the machine was
-busy with something else, the verdict is "no verdict" and the exit code is 2.
+whatever disturbs the machine disturbs all of them; then come the shapes of load (shapes.py), what
+is kept in memory, and how costs grow (scale.py). Peers that are not installed, or do not work here,
+are left out and named. Prints Markdown tables (milliseconds) and writes all samples as JSON, from
+which report.py makes a page. The row `bare true` is the control: when it wanders, or the machine was
+busy with something else, the verdict is "no verdict" and the exit code is 2; it is 1 when a budget
+was missed on a quiet machine.
 """
 import argparse
+import contextlib
 import ctypes
 import json
 import os
-import platform
 import pwd
 import shutil
-import statistics
 import subprocess
 import sys
-import threading
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "http"))
 
 import cgroups  # noqa: E402  (the path above has to come first)
+import found as findings  # noqa: E402
 import harness  # noqa: E402
+import scale  # noqa: E402
+import shapes  # noqa: E402
+import streamkit  # noqa: E402
+from found import quantile  # noqa: E402
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 # The bare launcher line: the namespaces and mounts of a box, and nothing of kernd.
@@ -56,6 +63,13 @@ def cgroup_row():
     """What a cgroup of its own costs a box, in the place that this process has for one."""
     told = os.environ.get(CGROUP_ROW)
     return json.loads(told) if told else cgroups.measure()
+
+
+def hand_over(path):
+    """The file that the run will write, which may be where only root can make one."""
+    if path and os.geteuid() == 0:
+        with open(path, "w", encoding="utf-8") as file:
+            os.fchown(file.fileno(), pwd.getpwnam(harness.USER).pw_uid, -1)
 
 
 def milliseconds(usage):
@@ -131,7 +145,60 @@ class Kernd:
         return self._total() - self.before
 
 
-def rows_of(daemon):
+# ---- crun ----
+
+OCI = {"ociVersion": "1.0.2", "root": {"path": "rootfs", "readonly": True}, "hostname": "box",
+       "mounts": [{"destination": "/usr", "source": "/usr", "type": "bind", "options": ["rbind", "ro"]},
+                  {"destination": "/proc", "type": "proc", "source": "proc"},
+                  {"destination": "/dev", "type": "tmpfs", "source": "tmpfs"},
+                  {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs"}],
+       "linux": {"namespaces": [{"type": kind} for kind in
+                                ("pid", "mount", "user", "ipc", "uts", "network")]}}
+
+
+class Crun(Bare):
+    """A container of the same namespaces, by crun without root and without cgroups."""
+
+    def __init__(self, directory, command):
+        self.bundle = tempfile.mkdtemp(dir=directory)
+        for name in ("usr", "proc", "dev", "tmp"):
+            os.makedirs(os.path.join(self.bundle, "rootfs", name))
+        for name in ("bin", "lib", "lib64"):
+            os.symlink(f"usr/{name}", os.path.join(self.bundle, "rootfs", name))
+        ids = [{"containerID": 1000, "size": 1}]
+        config = {**OCI, "process": {
+            "user": {"uid": 1000, "gid": 1000}, "args": command, "env": ["PATH=/usr/bin:/bin"],
+            "cwd": "/", "noNewPrivileges": True}}
+        config["linux"] = {**OCI["linux"], "uidMappings": [{**ids[0], "hostID": os.getuid()}],
+                           "gidMappings": [{**ids[0], "hostID": os.getgid()}]}
+        with open(os.path.join(self.bundle, "config.json"), "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        super().__init__(["crun", "--root", directory, "--cgroup-manager=disabled", "run", "-b",
+                          self.bundle, "none"])
+        self.number = 0
+
+    def __call__(self):
+        self.number += 1
+        self.command[-1] = f"{os.path.basename(self.bundle)}-{self.number}"
+        return super().__call__()
+
+
+def add_crun(rows, directory, notes):
+    if shutil.which("crun") is None:
+        notes.append("crun is not installed: its rows are left out")
+        return
+    row = Crun(directory, ["/usr/bin/true"])
+    tried = subprocess.run(row.command, capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        notes.append(f"crun can't run a container here ({tried.stderr.strip()}): its rows are left out")
+        return
+    rows["crun true"] = row
+    rows["crun python"] = Crun(directory, INTERPRETERS["python"])
+
+
+# ---- one caller ----
+
+def rows_of(daemon, directory, notes):
     rows = {CONTROL: Bare(["/usr/bin/true"]), "bwrap true": Bare([*BWRAP, "/usr/bin/true"]),
             "kernd run [\"true\"]": Kernd(daemon, "/v1/run", {"command": ["true"]})}
     for language, command in INTERPRETERS.items():
@@ -140,6 +207,7 @@ def rows_of(daemon):
             rows[f"bwrap {language}"] = Bare([*BWRAP, *command])
             rows[f"kernd runCode {language}"] = Kernd(
                 daemon, "/v1/runCode", {"code": CELLS[language], "language": language})
+    add_crun(rows, directory, notes)
     return rows
 
 
@@ -155,37 +223,66 @@ def measure(rows, rounds, pause):
     return samples
 
 
-def quantile(values, share):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+def one_caller(daemon, found, wanted):
+    with tempfile.TemporaryDirectory(prefix="kernd-bench-") as directory:
+        samples = measure(rows_of(daemon, directory, found.notes), wanted.rounds, wanted.pause)
+    for name, values in samples.items():
+        found.times(f"one caller, {wanted.pause * 1e3:.0f} ms pauses", name,
+                    [took for took, _ in values], cpu=findings.mean([cpu for _, cpu in values]))
 
 
-def saturation(daemon, seconds):
-    """Calls per second: kernd with many clients, and as many bare launchers as there are cores."""
-    def many(count, function):
-        stop, counts = time.monotonic() + seconds, [0] * count
+# ---- load ----
 
-        def work(index):
-            call = function()
-            while time.monotonic() < stop:
-                call()
-                counts[index] += 1
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return sum(counts) / seconds
+def under_load(daemon, found, wanted):
+    times, rate = shapes.offered(daemon, wanted.rate, wanted.seconds)
+    found.times(f"{wanted.rate}/s offered", "kernd runCode python, offered", times, rate=rate)
+    callers = []
+    for count in (1, 4, 16, 64):
+        times, rate = shapes.saturation(lambda: shapes.python(daemon), count, wanted.seconds)
+        found.times("saturation", f"kernd runCode python, {count} callers", times, rate=rate)
+        callers.append((count, rate))
+    found.curve("runCode python per second", "callers", "calls/s", callers)
+    launcher = [*BWRAP, *INTERPRETERS["python"]]
+    times, rate = shapes.saturation(lambda: Bare(launcher), os.cpu_count(), wanted.seconds)
+    found.times("saturation", "bwrap python, as many as cores", times, rate=rate)
+    found.times(f"burst of 50 after {wanted.silence:g} s of silence", "kernd runCode python, burst",
+                shapes.burst(daemon, 50, wanted.silence))
 
-    def client():
-        return Kernd(daemon, "/v1/runCode", {"code": "pass", "language": "python"})
 
-    def launcher():
-        return Bare([*BWRAP, *INTERPRETERS["python"]])
+# ---- kernels, streams, memory ----
 
-    found = {"kernd runCode python, 8 clients": many(8, client),
-             f"bwrap python, {os.cpu_count()} at once": many(os.cpu_count(), launcher)}
-    return found
+def kernels_and_streams(daemon, found):
+    import kernels  # they import this module
+    import streams
+    ours = kernels.Kernd(daemon)
+    found.times("one after the other", "kernd cell 1+1", [ours.cell() for _ in range(500)])
+    kernel_mib = ours.kernel.get()["memoryBytes"] / (1 << 20)
+    for session in ("bench", "cold"):
+        assert daemon.request("DELETE", f"/v1/sessions/{session}").status == 204
+    found.memory("idle python kernel", kernel_mib)
+    if shutil.which("jupyter-server"):
+        peer = kernels.Jupyter()
+        try:
+            found.times("one after the other", "jupyter cell 1+1", [peer.cell() for _ in range(50)])
+            found.memory("idle jupyter kernel", peer.resident())
+        finally:
+            peer.stop()
+    else:
+        found.notes.append("jupyter-server is not installed: its rows are left out")
+    found.times("stream", "bare pipe", streams.pipe(100))
+    found.times("stream", "kernd first byte, NDJSON", streams.first_bytes(daemon, streamkit.NDJSON, 100))
+    bare, boxed = streams.drain_rates(daemon)
+    found.rate("stream", "bare 1 GiB of output", bare, "GB/s")
+    found.rate("stream", "kernd 1 GiB of output", boxed, "GB/s")
+
+
+def growth(daemon, found, wanted):
+    cost, times = shapes.idle_sessions(daemon, wanted.idle)
+    found.memory("idle session", cost)
+    found.times(f"beside {wanted.idle} idle sessions", "kernd runCode python, idle sessions", times)
+    scale.sessions(daemon, found, wanted.sessions)
+    scale.files(daemon, found, wanted.files)
+    scale.output(daemon, found, wanted.output)
 
 
 def busy_share(before, after):
@@ -198,19 +295,8 @@ def machine_times():
         return [int(field) for field in file.readline().split()[1:]]
 
 
-def table(samples):
-    lines = ["| row | p50 | p95 | p99 | CPU per call |", "|---|---|---|---|---|"]
-    for name, values in samples.items():
-        times = [took for took, _ in values]
-        p99 = f"{quantile(times, .99):.2f}" if len(times) >= 100 else "too few"
-        lines.append(f"| {name} | {quantile(times, .5):.2f} | {quantile(times, .95):.2f} | {p99} | "
-                     f"{statistics.fmean(cpu for _, cpu in values):.1f} |")
-    return "\n".join(lines)
-
-
-def disturbed(samples, load):
-    """Reasons to give no verdict."""
-    control = [took for took, _ in samples[CONTROL]]
+def disturbed(control, load):
+    """Reasons to give no verdict. control: the times of the control row."""
     reasons = []
     if quantile(control, .95) > 3 * quantile(control, .5) + 1:
         reasons.append("the control row wandered")
@@ -223,47 +309,66 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--pause", type=float, default=0.05)
-    parser.add_argument("--seconds", type=float, default=5, help="of each saturation row, 0: none")
+    parser.add_argument("--seconds", type=float, default=3, help="of each load row, 0: none")
+    parser.add_argument("--rate", type=int, default=250, help="calls per second that are offered")
+    parser.add_argument("--silence", type=float, default=5, help="seconds before the burst")
+    parser.add_argument("--idle", type=int, default=1000, help="sessions beside a caller, 0: no growth")
+    parser.add_argument("--sessions", type=int, default=1000, help="most of the curve")
+    parser.add_argument("--files", type=int, default=10000, help="most of the curve")
+    parser.add_argument("--output", type=int, default=64 << 20, help="most bytes of the curve")
     parser.add_argument("--spares", default="8", help="boxes that the daemon may keep ready")
     parser.add_argument("--json", metavar="FILE", help="write all samples there")
     return parser.parse_args()
+
+
+@contextlib.contextmanager
+def served(wanted):
+    daemon = harness.Daemon(["--log-level", "warning", "--spares", wanted.spares]).start()
+    try:
+        yield daemon
+    finally:
+        daemon.remove()
+
+
+def run(found, wanted):
+    with served(wanted) as daemon:
+        found.memory("idle daemon", shapes.resident_mib(daemon.pid))
+        one_caller(daemon, found, wanted)
+        if wanted.seconds:
+            under_load(daemon, found, wanted)
+        kernels_and_streams(daemon, found)
+    if wanted.idle:
+        with served(wanted) as daemon:
+            growth(daemon, found, wanted)
 
 
 def main():
     wanted = parse()
     cgroup = cgroup_row()
     os.environ[CGROUP_ROW] = json.dumps(cgroup)
+    hand_over(wanted.json)
     as_ordinary_user()
     adopt_orphans()
     if shutil.which("bwrap") is None:
         sys.exit("bwrap is not installed")
-    load = os.getloadavg()[0]
-    daemon = harness.Daemon(["--log-level", "warning", "--spares", wanted.spares]).start()
-    try:
-        before = machine_times()
-        samples = measure(rows_of(daemon), wanted.rounds, wanted.pause)
-        busy = busy_share(before, machine_times())
-        rates = saturation(daemon, wanted.seconds) if wanted.seconds else {}
-        daemon.stop()
-    finally:
-        daemon.remove()
+    load, began, before = os.getloadavg()[0], time.time(), machine_times()
+    found = findings.Found()
+    found.notes.append(cgroups.describe(cgroup))
+    run(found, wanted)
+    busy = busy_share(before, machine_times())
     launcher = subprocess.run(["bwrap", "--version"], capture_output=True, text=True,
                               check=False).stdout.strip()
-    print(f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, {launcher}; "
-          f"{wanted.rounds} rounds, {wanted.pause * 1000:.0f} ms between calls; milliseconds; "
-          f"{wanted.spares} spares; "
-          f"processors {busy:.0%} busy\n")
-    print(table(samples))
-    print("\n" + cgroups.describe(cgroup))
-    for name, rate in rates.items():
-        print(f"\n{name}: {rate:.1f} calls/s", end="")
-    reasons = disturbed(samples, load)
-    print("\n\n" + ("no verdict: " + ", ".join(reasons) if reasons else "quiet enough to count"))
+    facts = {"launcher": launcher, "rounds": wanted.rounds, "spares": wanted.spares, "load": load,
+             "cgroup": cgroup,
+             "busy": round(busy, 2), "seconds": round(time.time() - began),
+             "disturbed": disturbed(found.row(CONTROL)["times"], load)}
+    text = found.as_json(**facts)
     if wanted.json:
         with open(wanted.json, "w", encoding="utf-8") as file:
-            json.dump({"samples": samples, "rates": rates, "cgroup": cgroup, "load": load, "disturbed": reasons,
-                       "machine": platform.uname()._asdict(), "launcher": launcher}, file)
-    return 2 if reasons else 0
+            file.write(text)
+    print(findings.page(json.loads(text)))
+    missed = [what for what, _, _, kept in found.budgets() if not kept]
+    return 2 if facts["disturbed"] else 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -304,8 +304,7 @@ def main():
     print("\nresident after one cell: " + ", ".join(f"{name} {size:.1f} MiB" for name, size in memory.items()))
     if peer is None:
         print("jupyter-server is not installed: its rows are left out")
-    control = {bench.CONTROL: [(took, 0) for took in samples[bench.CONTROL]]}
-    reasons, late = bench.disturbed(control, load), missed(samples)
+    reasons, late = bench.disturbed(samples[bench.CONTROL], load), missed(samples)
     print("\n" + ("no verdict: " + ", ".join(reasons) if reasons else "quiet enough to count"))
     if late:
         print("above budget: " + "; ".join(late))
