@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/nearest.h"
 #include "lib/base/buf.h"
+#include "lib/base/nearest.h"
 #include "lib/base/text.h"
 
 char *field_pointer(char out[static FIELD_POINTER_SIZE], const char *parent, const char *name)

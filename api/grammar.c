@@ -22,6 +22,7 @@
 #define APPARMOR_MAX 128
 #define IMAGE_MAX 512
 #define LABEL_KEY_MAX 64
+#define MODULE_MAX 128
 
 /* One byte of these? NUL is of none. */
 static bool is_one_of(char byte, const char *bytes)
@@ -117,3 +118,24 @@ const struct grammar_rule grammar_label_key = {
     fits_label_key, "1 to 64 of letters, digits, '.', '_', '-' and '/', and start and end with a "
                     "letter or digit"
 };
+
+static bool fits_module(const char *text)
+{
+    if (strlen(text) > MODULE_MAX) {
+        return false;
+    }
+    for (;;) {
+        size_t size = strspn(text, LETTERS DIGITS "_");
+
+        if (size == 0 || is_one_of(text[0], DIGITS)) {
+            return false;
+        }
+        if (text[size] != '.') {
+            return text[size] == '\0';
+        }
+        text += size + 1;
+    }
+}
+
+const struct grammar_rule grammar_module = { fits_module,
+                                             "the name of a python module, at most 128 bytes" };

@@ -28,6 +28,9 @@ extern const struct grammar_rule grammar_apparmor;
 /* The reference of an image: no blanks and control characters, not like an option. */
 extern const struct grammar_rule grammar_image;
 
+/* Dotted name of a python module: letters of ASCII, digits and underscores. */
+extern const struct grammar_rule grammar_module;
+
 /* Key of a label: letters, digits, '.', '_', '-', '/'; first and last a letter or digit. */
 extern const struct grammar_rule grammar_label_key;
 

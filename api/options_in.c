@@ -15,6 +15,7 @@
 #include "api/field.h"
 #include "api/grammar.h"
 #include "api/run_in.h"
+#include "api/tag_in.h"
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/container.h"
@@ -88,26 +89,51 @@ static int check_texts(struct json_object *value, const char *pointer,
 
 /* ---- what the box is made of ---- */
 
-static const char *const engines[] = { "auto", "kern", "bubblewrap", NULL };
+const char *const options_in_engines[] = { "auto", "kern", "bubblewrap", NULL };
 
-static void choose_engine(void *target, size_t index)
+void options_in_choose_engine(void *target, size_t index)
 {
     struct options_in *in = target;
 
     free(CLEANUP_TAKE(in->session.engine));
     if (index == 1 || index == 2) {
-        in->session.engine = alloc_text(engines[index]);
-        if (!text_equal(engines[index], in->engine)) {
+        in->session.engine = alloc_text(options_in_engines[index]);
+        if (!text_equal(options_in_engines[index], in->engine)) {
             (void)unsupported(in, "/engine", "is the only one it has");
         }
     }
 }
 
-static int read_image(void *target, struct json_object *value, const char *pointer, struct err *err)
+int options_in_read_image(void *target, struct json_object *value, const char *pointer,
+                          struct err *err)
 {
     return check_text(value, pointer, &grammar_image, err) < 0
                ? -1
                : unsupported(target, pointer, "runs no images: its boxes see the host's /usr");
+}
+
+static int read_environment(void *target, struct json_object *value, const char *pointer,
+                            struct err *err)
+{
+    return tag_in_id(value, pointer, &((struct options_in *)target)->run.environment, err);
+}
+
+int options_in_read_preload(void *target, struct json_object *value, const char *pointer,
+                            struct err *err)
+{
+    struct strv *preload = &((struct options_in *)target)->run.preload;
+
+    if (check_texts(value, pointer, &grammar_module, err) < 0) {
+        return -1;
+    }
+    if (json_object_array_length(value) > OPTIONS_IN_PRELOAD_MAX) {
+        return err_field(err, ERR_BAD_VALUE, pointer, "%s names more than %d modules", pointer,
+                         OPTIONS_IN_PRELOAD_MAX);
+    }
+    for (size_t i = 0; i < json_object_array_length(value); i++) {
+        strv_add(preload, json_object_get_string(json_object_array_get_idx(value, i)));
+    }
+    return 0;
 }
 
 static int read_profiles(void *target, struct json_object *value, const char *pointer,
@@ -271,8 +297,13 @@ int options_in_read_workspace(void *target, struct json_object *value, const cha
 /* ---- the table ---- */
 
 static const struct field box_fields[] = {
-    { .name = "engine", .type = FIELD_CHOICE, .choices = engines, .choose = choose_engine },
-    { .name = "image", .type = FIELD_OTHER, .read = read_image },
+    { .name = "engine",
+      .type = FIELD_CHOICE,
+      .choices = options_in_engines,
+      .choose = options_in_choose_engine },
+    { .name = "image", .type = FIELD_OTHER, .read = options_in_read_image },
+    { .name = "environment", .type = FIELD_OTHER, .read = read_environment },
+    { .name = "preload", .type = FIELD_OTHER, .read = options_in_read_preload },
     { .name = "mounts", .type = FIELD_OTHER, .read = read_mounts },
     { .name = "profiles", .type = FIELD_OTHER, .read = read_profiles },
     { .name = "egressAllow", .type = FIELD_OTHER, .read = read_egress },
@@ -334,6 +365,9 @@ void options_in_take_session(struct options_in *in, struct options *ret_options)
     options.mounts = run->mounts;
     options.mount_count = run->mount_count;
     options.workspace = CLEANUP_TAKE(run->workspace);
+    options.environment = CLEANUP_TAKE(run->environment);
+    options.preload = run->preload;
+    run->preload = (struct strv){ 0 };
     run->env = (struct strv){ 0 };
     run->mounts = NULL;
     run->mount_count = 0;

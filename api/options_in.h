@@ -24,6 +24,7 @@ struct run_in_base;
 #define OPTIONS_IN_LABEL_KEY_MAX 64
 #define OPTIONS_IN_LABEL_VALUE_MAX 256
 #define OPTIONS_IN_PREWARM_MAX 16
+#define OPTIONS_IN_PRELOAD_MAX 64
 
 /* What field tables read into. The request must come first: rows of run_in.c know no more. */
 struct options_in {
@@ -53,7 +54,13 @@ void options_in_take_session(struct options_in *in, struct options *ret_options)
 /* engine, image, mounts, profiles, egressAllow, securityProfile ... and what every call takes. */
 extern const struct field_table options_in_box_table;
 
-/* For a row of another table. */
+/* For rows of other tables. */
+int options_in_read_preload(void *target, struct json_object *value, const char *pointer,
+                            struct err *err);
+int options_in_read_image(void *target, struct json_object *value, const char *pointer,
+                          struct err *err);
+extern const char *const options_in_engines[];
+void options_in_choose_engine(void *target, size_t index);
 int options_in_read_workspace(void *target, struct json_object *value, const char *pointer,
                               struct err *err);
 

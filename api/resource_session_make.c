@@ -8,26 +8,21 @@
 #include "api/resource_session_make.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/away.h"
 #include "api/execution_out.h"
-#include "api/problem.h"
 #include "api/resource.h"
 #include "api/rights.h"
 #include "api/session_in.h"
 #include "api/session_out.h"
+#include "api/setup_end.h"
 #include "api/ticket.h"
 #include "api/wait.h"
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/text.h"
 #include "lib/sandbox/execution.h"
 #include "lib/sandbox/sandbox.h"
-
-/* Of what the setup wrote last, as much as fits into the detail of a problem. */
-#define LAST_WORDS 240
 
 static void answer_session(struct api_call *call, int status, struct session_view *view)
 {
@@ -39,64 +34,6 @@ static void answer_session(struct api_call *call, int status, struct session_vie
     session_out_write(&json, view);
     session_view_done(view);
     resource_finish(call, &json);
-}
-
-/* ---- how a setup ended ---- */
-
-/* The end of a text, without blanks behind it and without half a character in front. */
-static const char *last_words(const struct buf *text, size_t *ret_size)
-{
-    const char *data = text->data == NULL ? "" : text->data;
-    size_t end = text->size;
-    size_t start;
-
-    while (end > 0 && strchr(" \t\r\n", data[end - 1]) != NULL) {
-        end--;
-    }
-    start = end > LAST_WORDS ? end - LAST_WORDS : 0;
-    while (start > 0 && start < end && ((unsigned char)data[start] & 0xC0) == 0x80) {
-        start++;
-    }
-    *ret_size = end - start;
-    return data + start;
-}
-
-static void describe_failure(const struct run_result *result, struct err *err)
-{
-    const struct buf *text =
-        result->stderr_data.size > 0 ? &result->stderr_data : &result->stdout_data;
-    size_t size = 0;
-    const char *words = last_words(text, &size);
-
-    if (result->fault != RUN_FAULT_NONE) {
-        (void)err_set(err, ERR_SETUP_FAILED, 0, "the setup ended with the fault \"%s\": %.*s",
-                      run_fault_text(result->fault), (int)size, words);
-    } else {
-        (void)err_set(err, ERR_SETUP_FAILED, 0, "the setup ended with exit code %d: %.*s",
-                      result->exit_code, (int)size, words);
-    }
-}
-
-/* 0 when the setup did what it should, -1 with why it did not. */
-static int judge_setup(const struct execution *setup, enum wait_end end, struct err *err)
-{
-    const struct run_result *result = end == WAIT_DONE ? execution_result(setup, err) : NULL;
-
-    if (result == NULL) {
-        return -1;
-    }
-    if (result->fault == RUN_FAULT_NONE && result->has_exit_code && result->exit_code == 0) {
-        return 0;
-    }
-    describe_failure(result, err);
-    return -1;
-}
-
-static void fail_setup(struct api_call *call, const struct execution *setup, const struct err *err)
-{
-    api_reply_problem(&call->reply, err, call->target, call->request_id);
-    api_reply_header(&call->reply, "X-Execution-Id", execution_id(setup));
-    api_call_finish(call);
 }
 
 /* The reference is taken over. A client that hangs up ends the setup, and a session that is not
@@ -124,8 +61,8 @@ static void created_with_setup(struct api_call *call, struct execution *setup, e
     struct session_view view;
     struct err err = ERR_INIT;
 
-    if (judge_setup(setup, end, &err) < 0) {
-        fail_setup(call, setup, &err);
+    if (setup_end_judge(setup, end, &err) < 0) {
+        setup_end_fail(call, setup, &err);
         return;
     }
     if (session_get(call->api->sandbox, &actor, execution_session_id(setup), false, &view, &err) <
@@ -215,8 +152,8 @@ static void setup_ended(struct api_call *call, struct execution *setup, enum wai
     struct err err = ERR_INIT;
     struct json_out json;
 
-    if (judge_setup(setup, end, &err) < 0) {
-        fail_setup(call, setup, &err);
+    if (setup_end_judge(setup, end, &err) < 0) {
+        setup_end_fail(call, setup, &err);
         return;
     }
     resource_reply(call, 200, &json);

@@ -13,6 +13,7 @@
 #include "api/mcp.h"
 #include "api/resource_archive.h"
 #include "api/resource_batch.h"
+#include "api/resource_environment.h"
 #include "api/resource_execution.h"
 #include "api/resource_file.h"
 #include "api/resource_kernel.h"
@@ -80,6 +81,11 @@ static const struct api_route routes[] = {
     { "PUT", "/v1/sessions/{id}/archive", resource_archive_put, API_BODY_FILE, ROUTE_TOKEN, ROUTE_REPEATS },
     { "POST", "/v1/sessions/{id}/restore", resource_archive_restore, API_BODY_JSON, ROUTE_TOKEN, ROUTE_REPEATS },
     { "POST", "/v1/sessions/{id}/snapshots", resource_snapshot_make, API_BODY_JSON, ROUTE_TOKEN, ROUTE_ONCE },
+    { "POST", "/v1/environments", resource_environment_make, API_BODY_JSON, ROUTE_FULL, ROUTE_ONCE },
+    { "GET", "/v1/environments", resource_environment_list, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },
+    { "GET", "/v1/environments/{id}", resource_environment_get, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },
+    { "DELETE", "/v1/environments/{id}", resource_environment_delete, API_BODY_NONE, ROUTE_FULL, ROUTE_REPEATS },
+    { "GET", "/v1/environments/{id}/log", resource_environment_log, API_BODY_NONE, ROUTE_FULL, ROUTE_REPEATS },
     { "GET", "/v1/snapshots", resource_snapshot_list, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },
     { "GET", "/v1/snapshots/{id}", resource_snapshot_get, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },
     { "DELETE", "/v1/snapshots/{id}", resource_snapshot_delete, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },

@@ -237,7 +237,7 @@ static const struct field limit_fields[] = {
       .min = 1,
       .max = LARGEST_WHOLE },
 };
-static const struct field_table limit_table = { limit_fields, COUNT_OF(limit_fields), NULL };
+const struct field_table run_in_limit_table = { limit_fields, COUNT_OF(limit_fields), NULL };
 
 static const struct field shared_fields[] = {
     { .name = "env", .type = FIELD_OTHER, .read = read_env, .unset = unset_env },
@@ -245,7 +245,7 @@ static const struct field shared_fields[] = {
     { .name = "trackFiles", .type = FIELD_BOOL, AT(track_files) },
 };
 const struct field_table run_in_shared_table = { shared_fields, COUNT_OF(shared_fields),
-                                                 &limit_table };
+                                                 &run_in_limit_table };
 
 static const struct field call_fields[] = {
     { .name = "stdin", .type = FIELD_OTHER, .read = run_in_read_stdin },

@@ -45,6 +45,7 @@ struct run_request *run_in_read(enum run_kind kind, struct json_object *object,
  * read into a struct whose first member is a struct run_request.
  */
 extern const struct field_table run_in_shared_table;
+extern const struct field_table run_in_limit_table; /* the limits alone */
 
 /* For rows of other tables, whose target begins with a struct run_request: code, stdin, id. */
 int run_in_read_code(void *target, struct json_object *value, const char *pointer, struct err *err);

@@ -36,8 +36,8 @@ static int read_id(void *target, struct json_object *value, const char *pointer,
     return tag_in_id(value, pointer, &((struct options_in *)target)->id, err);
 }
 
-static int read_command_text(struct json_object *value, const char *pointer, char **ret_text,
-                             struct err *err)
+int session_in_read_line(struct json_object *value, const char *pointer, char **ret_text,
+                         struct err *err)
 {
     const char *text = json_object_get_string(value);
 
@@ -57,7 +57,7 @@ static int read_command_text(struct json_object *value, const char *pointer, cha
 
 static int read_setup(void *target, struct json_object *value, const char *pointer, struct err *err)
 {
-    return read_command_text(value, pointer, &((struct options_in *)target)->session.setup, err);
+    return session_in_read_line(value, pointer, &((struct options_in *)target)->session.setup, err);
 }
 
 static int read_labels(void *target, struct json_object *value, const char *pointer,
@@ -163,6 +163,8 @@ static void fill(struct options_in *in, const struct options *session)
     run_mounts_free(in->session.mounts, in->session.mount_count);
     in->session.mounts = NULL;
     in->session.mount_count = 0;
+    free(CLEANUP_TAKE(in->session.environment));
+    strv_done(&in->session.preload);
     in->run.workspace = CLEANUP_TAKE(in->session.workspace);
 }
 
@@ -211,7 +213,7 @@ static int read_fork_id(void *target, struct json_object *value, const char *poi
 static int read_setup_command(void *target, struct json_object *value, const char *pointer,
                               struct err *err)
 {
-    return read_command_text(value, pointer, &((struct one_text *)target)->text, err);
+    return session_in_read_line(value, pointer, &((struct one_text *)target)->text, err);
 }
 
 static const struct field fork_fields[] = {

@@ -8,6 +8,7 @@
 #ifndef KERND_API_SESSION_IN_H
 #define KERND_API_SESSION_IN_H
 
+#include <json.h>
 #include <stddef.h>
 
 #include "api/run_in.h"
@@ -37,5 +38,9 @@ struct session_in_move {
 void session_in_move_done(struct session_in_move *move);
 int session_in_move(const char *body, size_t size, struct session_in_move *ret_move,
                     struct err *err);
+
+/* The text of a setup step, for a row of another table; a fresh string. 0, or -1 BAD_VALUE. */
+int session_in_read_line(struct json_object *value, const char *pointer, char **ret_text,
+                         struct err *err);
 
 #endif

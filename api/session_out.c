@@ -71,6 +71,16 @@ void session_out_labels(struct json_out *json, const struct strv *labels)
     json_out_close(json, '}');
 }
 
+void session_out_preload(struct json_out *json, const struct strv *preload)
+{
+    json_out_key(json, "preload");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < preload->count; i++) {
+        json_out_string(json, preload->items[i]);
+    }
+    json_out_close(json, ']');
+}
+
 static void write_mounts(struct json_out *json, const struct options *options)
 {
     json_out_key(json, "mounts");
@@ -116,6 +126,8 @@ static void write_options(struct json_out *json, const struct options *options)
     write_text(json, "workspace", options->workspace);
     write_text(json, "setup", options->setup);
     write_text(json, "snapshotId", options->snapshot);
+    write_text(json, "environment", options->environment);
+    session_out_preload(json, &options->preload);
     write_limits(json, &options->limits);
     write_bool(json, "requireLimits", options->require_limits);
     write_bool(json, "network", options->network);

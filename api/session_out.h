@@ -24,4 +24,7 @@ void session_out_file(struct json_out *json, const char *path, const struct entr
 /* {"items": [...], "nextCursor": ..., "incomplete": ...} */
 void session_out_files(struct json_out *json, const struct list *files);
 
+/* "preload": [...] */
+void session_out_preload(struct json_out *json, const struct strv *preload);
+
 #endif

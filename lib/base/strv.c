@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/text.h"
 
 void strv_done(struct strv *strv)
 {
@@ -63,6 +64,19 @@ void strv_copy(struct strv *to, const struct strv *from)
     for (size_t i = 0; i < from->count; i++) {
         strv_add(to, from->items[i]);
     }
+}
+
+bool strv_equal(const struct strv *a, const struct strv *b)
+{
+    if (a->count != b->count) {
+        return false;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (!text_equal(a->items[i], b->items[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 char *const *strv_argv(const struct strv *strv)

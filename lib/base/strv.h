@@ -5,6 +5,7 @@
 #ifndef KERND_BASE_STRV_H
 #define KERND_BASE_STRV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct strv {
@@ -29,6 +30,9 @@ void strv_addf(struct strv *strv, const char *format, ...) __attribute__((format
 
 /* Copies a vector. */
 void strv_copy(struct strv *to, const struct strv *from);
+
+/* The same strings in the same order? */
+bool strv_equal(const struct strv *a, const struct strv *b);
 
 /* items for exec: never NULL, an empty vector gives a pointer to a NULL. */
 char *const *strv_argv(const struct strv *strv);

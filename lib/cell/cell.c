@@ -140,7 +140,8 @@ static int on_peer(void *peer)
     return 0;
 }
 
-static int begin(struct box *box, const struct cell_code *code, struct err *err)
+static int begin(struct box *box, const struct cell_code *code, const struct strv *preload,
+                 struct err *err)
 {
     CLEANUP_STRV struct strv argv = { 0 };
     CLEANUP_STRV struct strv env = { 0 };
@@ -155,6 +156,7 @@ static int begin(struct box *box, const struct cell_code *code, struct err *err)
     };
 
     program_once(code->language, code->env, &argv, &env);
+    program_preload(code->language, preload, &argv);
     return box_begin(box, &program, err);
 }
 
@@ -180,7 +182,7 @@ int cell_run_once(struct box *box, const struct cell_code *code, struct box_io *
 {
     struct once once = { .code = code, .io = io, .wire = WIRE_INIT };
 
-    if (begin(box, code, err) < 0) {
+    if (begin(box, code, NULL, err) < 0) {
         return -1;
     }
     io->peer_fd = -1;
@@ -233,7 +235,7 @@ int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted 
     struct cell_booted *booted;
     int driver;
 
-    if (begin(box, &nothing, err) < 0) {
+    if (begin(box, &nothing, boot->preload, err) < 0) {
         return -1;
     }
     driver = box_driver(box, boot->deadline, boot->cancel, err);

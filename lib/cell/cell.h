@@ -28,6 +28,7 @@ enum cell_language { CELL_PYTHON, CELL_BASH, CELL_NODE };
 struct cell_boot {
     enum cell_language language;
     const struct strv *env;
+    const struct strv *preload; /* names of python modules to import; those that can't be are not */
     int64_t deadline;
     struct cancel *cancel;
 };

@@ -23,8 +23,9 @@ WORKSPACE = "/workspace"
 
 def main(library, found):
     # A test may point the driver at another socket; in a box there is only this one.
-    address = sys.argv[1] if len(sys.argv) > 1 else SOCKET
-    workspace = sys.argv[2] if len(sys.argv) > 2 else WORKSPACE
+    arguments, preload = split_arguments(sys.argv[1:])
+    address = arguments[0] if arguments else SOCKET
+    workspace = arguments[1] if len(arguments) > 1 else WORKSPACE
     prepare_path([entry for entry in found if entry != library], workspace)
     prepare_interpreter()
     names = [name for name in sys.modules if name.startswith("driver_")]
@@ -34,6 +35,8 @@ def main(library, found):
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     link = wire.Link(address)
     driver_cell.warm_up()
+    if preload:
+        loader.load("driver_preload").run(preload, workspace)
     # What is there now stays to the end: no collection needs to look at it again, least of all the
     # last one, which would cost a millisecond.
     gc.freeze()
@@ -46,6 +49,14 @@ def main(library, found):
         return
     _signal.signal(_signal.SIGINT, usual_interrupt)
     driver_cell.run_once(link, loader, request, workspace)
+
+
+def split_arguments(arguments):
+    """What stands before --preload, and the names of modules behind it."""
+    if "--preload" not in arguments:
+        return arguments, []
+    at = arguments.index("--preload")
+    return arguments[:at], arguments[at + 1 :]
 
 
 class Request:

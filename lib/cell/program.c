@@ -66,6 +66,17 @@ void program_once(enum cell_language language, const struct strv *caller_env, st
     }
 }
 
+void program_preload(enum cell_language language, const struct strv *names, struct strv *argv)
+{
+    if (language != CELL_PYTHON || names == NULL || names->count == 0) {
+        return;
+    }
+    strv_add(argv, "--preload");
+    for (size_t i = 0; i < names->count; i++) {
+        strv_add(argv, names->items[i]);
+    }
+}
+
 void program_kernel(enum cell_language language, const struct strv *caller_env,
                     struct strv *ret_argv, struct strv *ret_env)
 {

@@ -18,6 +18,10 @@ void program_kernel(enum cell_language language, const struct strv *caller_env,
  */
 int program_driver_fd(enum cell_language language);
 
+/* Appends what makes the driver of a language that has modules of such names (python) import them
+ * before it is ready. names may be NULL. */
+void program_preload(enum cell_language language, const struct strv *names, struct strv *argv);
+
 /* Name of the file that holds the code of a one-shot cell, below /run/kernd. */
 const char *program_code_name(enum cell_language language);
 

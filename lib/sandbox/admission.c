@@ -14,6 +14,7 @@
 #include "lib/base/text.h"
 #include "lib/journal/journal.h"
 #include "lib/sandbox/call.h"
+#include "lib/sandbox/environments_make.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/executions.h"
 #include "lib/sandbox/live.h"
@@ -28,9 +29,12 @@
 
 static void end(struct execution *execution, const struct err *failure)
 {
+    const struct err none = ERR_INIT;
+
     execution->result.finished_wall_ms = clock_wall_ms();
+    environments_make_settle(execution, false, failure == NULL ? &none : failure);
     session_make_settle(execution, false);
-    execution_leave_session(execution);
+    execution_leave(execution);
     execution_finish(execution, failure);
     records_put(execution->sandbox, execution, EXECUTION_DONE);
     live_remove(&execution->sandbox->live, execution);
@@ -165,7 +169,7 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
 /* Undoes what was begun for one that the queue would not take. */
 static void refuse(struct sandbox *sandbox, struct execution *execution, const struct err *failure)
 {
-    execution_leave_session(execution);
+    execution_leave(execution);
     if (execution->request->id != NULL) {
         records_remove(sandbox, execution);
         /* Somebody may follow it by its id already. */

@@ -14,6 +14,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/box/box.h"
+#include "lib/sandbox/environments.h"
 #include "lib/sandbox/guest_env.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session.h"
@@ -50,6 +51,14 @@ static void lock_deps(const struct boxing *boxing, const char *deps, struct box_
     }
 }
 
+/* kernd's own directory: no box can write there once it is built. */
+static void add_layer(const char *path, struct box_mount *mounts, size_t *count)
+{
+    if (path != NULL) {
+        mounts[(*count)++] = (struct box_mount){ .source = path, .target = SETUP_LAYER };
+    }
+}
+
 static void fill_mounts(const struct run_request *request, struct box_mount *mounts)
 {
     for (size_t i = 0; i < request->mount_count; i++) {
@@ -66,7 +75,11 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
     const struct run_request *request = boxing->request;
     struct box_outcome outcome;
     struct box *box = NULL;
-    CLEANUP_FREE struct box_mount *mounts = alloc_zero(request->mount_count + 1, sizeof(*mounts));
+    CLEANUP_FREE struct box_mount *mounts = alloc_zero(request->mount_count + 2, sizeof(*mounts));
+    CLEANUP_FREE char *layer =
+        request->environment == NULL
+            ? NULL
+            : environments_path(boxing->sandbox->environments, request->environment);
     CLEANUP_FREE char *deps = alloc_printf("%s/%s", boxing->workspace, SESSION_DEPS);
     struct box_spec spec = {
         .workspace = boxing->workspace,
@@ -88,6 +101,7 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
     }
     fill_mounts(request, mounts);
     lock_deps(boxing, deps, mounts, &spec.mount_count);
+    add_layer(layer, mounts, &spec.mount_count);
     if (box_start(boxing->sandbox->boxes, &spec, &box, err) == 0) {
         if (vetting_box(box, request, err) < 0) {
             box_end(box, NULL, &outcome);

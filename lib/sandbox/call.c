@@ -18,6 +18,7 @@
 #include "lib/box/box.h"
 #include "lib/cell/cell.h"
 #include "lib/sandbox/boxing.h"
+#include "lib/sandbox/environments_make.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/place.h"
 #include "lib/sandbox/records.h"
@@ -309,15 +310,20 @@ static int run_somewhere(struct call *call, struct err *err)
     return run_in_place(call, err);
 }
 
-/* The session's hold is given back before anybody is told: who asks then sees no call running. */
-static void settle_session(struct call *call, bool failed)
+/*
+ * What is told of a session or an environment is right before anybody hears of the end. The
+ * session's hold is given back: who asks then sees no call running.
+ */
+static void settle(struct call *call, const struct err *failure)
 {
     struct session_hold *hold = call->request->session;
     const struct run_result *result = call->result;
-    bool good = !failed && result->fault == RUN_FAULT_NONE && result->has_exit_code &&
-                result->exit_code == 0;
+    bool good = failure->code == ERR_NONE && result->fault == RUN_FAULT_NONE &&
+                result->has_exit_code && result->exit_code == 0;
 
+    environments_make_settle(call->execution, good, failure);
     if (hold == NULL) {
+        execution_leave(call->execution);
         return;
     }
     place_close(&call->place);
@@ -327,7 +333,7 @@ static void settle_session(struct call *call, bool failed)
         /* What was booted ahead may have seen the packages as they were. */
         spares_drop_session(call->execution->sandbox->spares, call->execution->session_id);
     }
-    execution_leave_session(call->execution);
+    execution_leave(call->execution);
 }
 
 void call_run(struct sandbox *sandbox, struct execution *execution)
@@ -352,7 +358,7 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
         set_cancelled(&call);
     }
     execution->result.finished_wall_ms = clock_wall_ms();
-    settle_session(&call, failure.code != ERR_NONE);
+    settle(&call, &failure);
     execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
     records_put(sandbox, execution, EXECUTION_DONE);
     box_end_leave(call.box);
@@ -360,7 +366,7 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     cell_unboot(call.booted);
     strv_done(&call.change);
     place_close(&call.place);
-    execution_leave_session(execution);
+    execution_leave(execution);
     spares_refill(sandbox->spares);
 }
 

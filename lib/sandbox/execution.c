@@ -11,11 +11,13 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/id.h"
 #include "lib/box/box.h"
 #include "lib/journal/tape.h"
 #include "lib/sandbox/admission.h"
+#include "lib/sandbox/environments_use.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session.h"
@@ -140,7 +142,7 @@ void execution_enter_session(struct execution *execution)
     }
 }
 
-void execution_leave_session(struct execution *execution)
+void execution_leave(struct execution *execution)
 {
     struct session_hold *hold = execution->request->session;
 
@@ -149,6 +151,7 @@ void execution_leave_session(struct execution *execution)
         session_table_count(session_hold_entry(hold), -1);
         session_release(hold, true);
     }
+    environments_use_end(CLEANUP_TAKE(execution->request->environment_use));
 }
 
 void execution_set_running(struct execution *execution)

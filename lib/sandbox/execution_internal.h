@@ -58,8 +58,11 @@ struct execution *execution_new(struct sandbox *sandbox, struct run_request *req
 /* Counted among what runs in its session, from here until it leaves it. */
 void execution_enter_session(struct execution *execution);
 
-/* It no longer needs the session's files: gives the hold back. Idempotent; one thread. */
-void execution_leave_session(struct execution *execution);
+/*
+ * It no longer needs the session's files or its environment: gives the holds back. Idempotent; one
+ * thread.
+ */
+void execution_leave(struct execution *execution);
 
 /* QUEUED to RUNNING. */
 void execution_set_running(struct execution *execution);

@@ -18,6 +18,7 @@
 
 #define PYTHONPATH "PYTHONPATH="
 #define NODE_PATH "NODE_PATH="
+#define MODULES "/node_modules"
 
 /*
  * Who reads them: OpenMP programs; OpenBLAS, Intel's MKL, BLIS, Apple's vecLib and numexpr behind
@@ -96,9 +97,15 @@ void guest_env_make(const struct run_request *request, bool deps, struct strv *e
 {
     CLEANUP_STRV struct strv pool_sizes = { 0 };
 
-    if (deps) {
+    if (deps && request->environment != NULL) {
+        add_path(&request->env, PYTHONPATH, SETUP_DEPS ":" SETUP_LAYER, env);
+        add_path(&request->env, NODE_PATH, SETUP_DEPS MODULES ":" SETUP_LAYER MODULES, env);
+    } else if (deps) {
         add_path(&request->env, PYTHONPATH, SETUP_DEPS, env);
-        add_path(&request->env, NODE_PATH, SETUP_DEPS "/node_modules", env);
+        add_path(&request->env, NODE_PATH, SETUP_DEPS MODULES, env);
+    } else if (request->environment != NULL) {
+        add_path(&request->env, PYTHONPATH, SETUP_LAYER, env);
+        add_path(&request->env, NODE_PATH, SETUP_LAYER MODULES, env);
     }
     guest_env_inherit(env, &request->env);
     if (request->limits.cpus > 0) {

@@ -19,7 +19,7 @@ void guest_env_inherit(struct strv *env, const struct strv *from);
  * Appends to an empty env the variables of a request, and:
  *
  * deps: what setup installed is found. Its directory stands first in PYTHONPATH and NODE_PATH,
- * before what the caller says there.
+ * then that of the request's environment, then what the caller says there.
  *
  * A cap of processors: thread pools are made for so many, rounded up, unless the caller sets their
  * variables. Without, a library starts a thread for each processor of the host, and they get in

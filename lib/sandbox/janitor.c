@@ -15,6 +15,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cancel.h"
 #include "lib/base/clock.h"
+#include "lib/sandbox/environments.h"
 #include "lib/sandbox/idempotency.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
@@ -58,6 +59,8 @@ static void purge(struct janitor *janitor)
     struct remove_left left;
 
     (void)workspace_purge(janitor->sandbox->workspaces, &janitor->cancel, &left);
+    (void)workspace_purge(environments_directory(janitor->sandbox->environments), &janitor->cancel,
+                          &left);
 }
 
 static void sweep_round(struct janitor *janitor, unsigned number)

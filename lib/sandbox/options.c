@@ -19,6 +19,7 @@
 
 #define NAME_MAX_SIZE 32
 #define NUMBER_MAX_SIZE 64
+#define ENVIRONMENT "environment"
 
 void options_init(struct options *options, const struct limits *defaults)
 {
@@ -31,6 +32,8 @@ void options_done(struct options *options)
     free(options->workspace);
     free(options->setup);
     free(options->snapshot);
+    free(options->environment);
+    strv_done(&options->preload);
     strv_done(&options->env);
     strv_done(&options->labels);
     run_mounts_free(options->mounts, options->mount_count);
@@ -52,6 +55,9 @@ void options_copy(struct options *to, const struct options *from)
     to->workspace = alloc_text(from->workspace);
     to->setup = alloc_text(from->setup);
     to->snapshot = alloc_text(from->snapshot);
+    to->environment = alloc_text(from->environment);
+    to->preload = (struct strv){ 0 };
+    strv_copy(&to->preload, &from->preload);
     to->env = (struct strv){ 0 };
     strv_copy(&to->env, &from->env);
     to->labels = (struct strv){ 0 };
@@ -68,6 +74,8 @@ void options_apply(const struct options *options, struct run_request *request)
     request->track_files = options->track_files;
     request->require_limits = options->require_limits;
     request->deps_readonly = options->deps_readonly;
+    request->environment = alloc_text(options->environment);
+    strv_copy(&request->preload, &options->preload);
     strv_copy(&request->env, &options->env);
     copy_mounts(options->mounts, options->mount_count, &request->mounts, &request->mount_count);
 }
@@ -153,6 +161,8 @@ static int put_rest(struct buf *out, const struct options *options)
                    put_text(out, "workspace", options->workspace) < 0 ||
                    put_text(out, "setup", options->setup) < 0 ||
                    put_text(out, "snapshot", options->snapshot) < 0 ||
+                   put_text(out, ENVIRONMENT, options->environment) < 0 ||
+                   put_all(out, "preload", &options->preload) < 0 ||
                    put_all(out, "env", &options->env) < 0 ||
                    put_all(out, "label", &options->labels) < 0
                ? -1
@@ -165,6 +175,14 @@ int options_encode(const struct options *options, struct buf *out, struct err *e
         return err_set(err, ERR_BAD_VALUE, 0, "the options are above 1 MiB in all");
     }
     return 0;
+}
+
+char *options_text_of_environment(const char *id)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT(OPTIONS_ENCODED_MAX);
+
+    (void)put_text(&text, ENVIRONMENT, id);
+    return buf_take(&text, NULL);
 }
 
 static void set_flag(const char *text, bool *ret_flag)
@@ -244,6 +262,10 @@ static void take(const char *name, const char *text, size_t size, struct options
         replace(&options->setup, text);
     } else if (text_equal(name, "snapshot")) {
         replace(&options->snapshot, text);
+    } else if (text_equal(name, ENVIRONMENT)) {
+        replace(&options->environment, text);
+    } else if (text_equal(name, "preload")) {
+        strv_add(&options->preload, text);
     } else if (text_equal(name, "env")) {
         strv_add(&options->env, text);
     } else if (text_equal(name, "label")) {

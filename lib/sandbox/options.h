@@ -30,6 +30,8 @@ struct options {
     char *workspace;       /* host directory given by the caller, NULL: an owned one */
     char *setup;           /* NULL: none */
     char *snapshot;        /* what the files come from, by id or name, NULL: none */
+    char *environment;     /* what its boxes see besides, by id, NULL: none */
+    struct strv preload;   /* modules that its spares import */
     struct strv env;       /* "K=V" */
     struct run_mount *mounts;
     size_t mount_count;
@@ -45,6 +47,9 @@ void options_apply(const struct options *options, struct run_request *request);
 
 /* A self-contained text form for the store. 0, or -1 BAD_VALUE when it would be too big. */
 int options_encode(const struct options *options, struct buf *out, struct err *err);
+
+/* What stands in the text form of options with this environment, a fresh string. */
+char *options_text_of_environment(const char *id);
 
 /* Reads the text form; unknown names are skipped (a newer kernd wrote them). 0, or -1 INTERNAL. */
 int options_decode(const char *text, size_t size, struct options *ret_options, struct err *err);

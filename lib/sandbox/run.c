@@ -12,6 +12,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/text.h"
+#include "lib/sandbox/environments_use.h"
 #include "lib/sandbox/session.h"
 
 static const char *const language_texts[RUN_LANGUAGE_MAX] = {
@@ -139,6 +140,10 @@ void run_request_done(struct run_request *request)
     free(request->id);
     free(request->cell_session);
     free(request->cell_kernel);
+    free(request->environment);
+    free(request->builds);
+    strv_done(&request->preload);
+    environments_use_end(request->environment_use);
     session_release(request->session, true);
 }
 

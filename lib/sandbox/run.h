@@ -37,6 +37,7 @@ struct run_mount {
     uint64_t inode;
 };
 
+struct environment_use;
 struct session_hold;
 
 /* What becomes of an execution whose client leaves. */
@@ -65,10 +66,14 @@ struct run_request {
     bool require_limits; /* refuse rather than run with a cap that is not in force */
     bool network;
     bool track_files;
-    bool deps_readonly;                /* what setup installed can't be changed */
-    bool stdout_base64;                /* presentation only: carried for the reply */
-    enum run_disconnect on_disconnect; /* the same */
-    char *id;                          /* the caller's own execution id, NULL: one is made */
+    bool deps_readonly;                      /* what setup installed can't be changed */
+    char *environment;                       /* id (before vetting: or name), NULL: none */
+    struct environment_use *environment_use; /* keeps it; given back by run_request_free */
+    struct strv preload;                     /* modules that an interpreter booted ahead imports */
+    char *builds;                            /* id of the environment that this fills, NULL: none */
+    bool stdout_base64;                      /* presentation only: carried for the reply */
+    enum run_disconnect on_disconnect;       /* the same */
+    char *id;                                /* the caller's own execution id, NULL: one is made */
     char fingerprint[65];   /* hash of the body, to know the same request again; "": none */
     double queue_timeout_s; /* 0: waits as long as it takes */
     char *cell_session;     /* of a cell: where it runs */

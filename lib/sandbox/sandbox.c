@@ -23,6 +23,7 @@
 #include "lib/journal/journal.h"
 #include "lib/sandbox/admission.h"
 #include "lib/sandbox/call.h"
+#include "lib/sandbox/environments.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/idempotency.h"
 #include "lib/sandbox/janitor.h"
@@ -139,7 +140,9 @@ int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandb
 
     init(sandbox, config);
     if (lanes_open(sandbox, config, err) < 0 || open_state(sandbox, config, err) < 0 ||
-        open_snapshots(sandbox, config, err) < 0 || lanes_open_confined(sandbox, config, err) < 0) {
+        open_snapshots(sandbox, config, err) < 0 ||
+        (sandbox->environments = environments_open(sandbox, config->state_dir, err)) == NULL ||
+        lanes_open_confined(sandbox, config, err) < 0) {
         sandbox_close(sandbox);
         return -1;
     }
@@ -164,6 +167,7 @@ void sandbox_close(struct sandbox *sandbox)
     }
     snapshots_close(sandbox->snapshots);
     tokens_close(sandbox->tokens);
+    environments_close(sandbox->environments);
     journal_close(sandbox->journal);
     store_close(sandbox->store);
     fd_close(sandbox->workspaces);
@@ -203,7 +207,7 @@ bool sandbox_closing(struct sandbox *sandbox)
     return closing;
 }
 
-static int check_space(struct sandbox *sandbox, struct err *err)
+int sandbox_space(struct sandbox *sandbox, struct err *err)
 {
     struct statvfs space;
 
@@ -227,7 +231,7 @@ int sandbox_ready(struct sandbox *sandbox, struct err *err)
     if (sandbox_closing(sandbox)) {
         return err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
     }
-    if (check_space(sandbox, err) < 0) {
+    if (sandbox_space(sandbox, err) < 0) {
         return -1;
     }
     if (store_check(sandbox->store, err) < 0) {
@@ -332,7 +336,7 @@ struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *re
     if (request->kind == RUN_CELL) {
         return kernels_submit(sandbox, request, err);
     }
-    if (vetting_request(sandbox, request, err) < 0 || check_space(sandbox, err) < 0) {
+    if (vetting_request(sandbox, request, err) < 0 || sandbox_space(sandbox, err) < 0) {
         run_request_free(request);
         return NULL;
     }

@@ -20,6 +20,7 @@
 #include "lib/store/store.h"
 #include "lib/work/hostdir.h"
 
+struct environments;
 struct janitor;
 struct snapshots;
 struct tokens;
@@ -38,6 +39,7 @@ struct sandbox {
     struct pool *files;      /* the lane of copies and archives */
     struct snapshots *snapshots;
     struct tokens *tokens;
+    struct environments *environments;
     pthread_mutex_t naming; /* ids that callers chose are taken under it; before the store's */
     sandbox_render *render;
     struct session_table sessions;
@@ -60,6 +62,9 @@ struct sandbox {
     bool language_known[RUN_LANGUAGE_MAX];
     char language_version[RUN_LANGUAGE_MAX][SANDBOX_VERSION_SIZE];
 };
+
+/* Is there room for new work where the state is kept? 0, or -1 STORE_FULL, NOT_READY, IO. */
+int sandbox_space(struct sandbox *sandbox, struct err *err);
 
 /* Has the end begun? Nothing new is started then. */
 bool sandbox_closing(struct sandbox *sandbox);

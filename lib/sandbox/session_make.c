@@ -17,6 +17,8 @@
 #include "lib/base/fd.h"
 #include "lib/base/id.h"
 #include "lib/base/text.h"
+#include "lib/sandbox/environments.h"
+#include "lib/sandbox/environments_use.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/mounts.h"
 #include "lib/sandbox/sandbox_internal.h"
@@ -50,6 +52,9 @@ static int resolve(struct sandbox *sandbox, struct options *options, struct err 
     if (limits_check(&options->limits, &sandbox->maxima, err) < 0 ||
         check_engine(sandbox, options->engine, err) < 0 ||
         (options->require_limits && vetting_require_limits(sandbox, &options->limits, err) < 0)) {
+        return -1;
+    }
+    if (environments_use_resolve(sandbox, &options->environment, &options->preload, err) < 0) {
         return -1;
     }
     return mounts_resolve(&sandbox->host_rules, options->mounts, options->mount_count, err);
@@ -161,6 +166,10 @@ static int insert(struct sandbox *sandbox, struct rows_session *row, const struc
 {
     CLEANUP_FD int root = -1;
 
+    if (options->environment != NULL &&
+        environments_check(sandbox, options->environment, err) < 0) {
+        return -1;
+    }
     if (make_workspace(sandbox, options, row, &root, err) < 0) {
         return -1;
     }
@@ -325,6 +334,6 @@ void session_make_settle(struct execution *execution, bool good)
     if (good && make_ready(execution->sandbox, session_hold_entry(hold), NULL) == 0) {
         return;
     }
-    execution_leave_session(execution);
+    execution_leave(execution);
     (void)session_remove_now(execution->sandbox, execution->session_id, NULL);
 }

@@ -19,22 +19,22 @@
 #define NPM "npm install "
 
 /* The rest of the line is the caller's own shell text: it runs in his box, with his rights. */
-#define PIP_LINE                                                                    \
-    "exec python3 -m pip install --target " SETUP_DEPS " --no-cache-dir --upgrade " \
+#define PIP_LINE                                                        \
+    "exec python3 -m pip install --target %s --no-cache-dir --upgrade " \
     "--disable-pip-version-check --no-warn-script-location --root-user-action=ignore "
-#define NPM_LINE                                                                       \
-    "exec npm install --prefix " SETUP_DEPS " --cache /tmp/.npm --no-audit --no-fund " \
+#define NPM_LINE                                                           \
+    "exec npm install --prefix %s --cache /tmp/.npm --no-audit --no-fund " \
     "--no-update-notifier "
 
-void setup_command(const char *text, struct strv *argv)
+void setup_command(const char *text, const char *directory, struct strv *argv)
 {
     const char *line = text + strspn(text, " \t\r\n");
     CLEANUP_FREE char *shell = NULL;
 
     if (text_starts_with(line, PIP)) {
-        shell = alloc_printf("%s%s", PIP_LINE, line + strlen(PIP));
+        shell = alloc_printf(PIP_LINE "%s", directory, line + strlen(PIP));
     } else if (text_starts_with(line, NPM)) {
-        shell = alloc_printf("%s%s", NPM_LINE, line + strlen(NPM));
+        shell = alloc_printf(NPM_LINE "%s", directory, line + strlen(NPM));
     } else {
         shell = alloc_text(text);
     }
@@ -52,6 +52,6 @@ struct run_request *setup_request(const char *text, const struct options *option
     if (request->limits.timeout_s < SETUP_TIMEOUT_MIN_S) {
         request->limits.timeout_s = SETUP_TIMEOUT_MIN_S;
     }
-    setup_command(text, &request->command);
+    setup_command(text, SETUP_DEPS, &request->command);
     return request;
 }

@@ -12,14 +12,16 @@ struct options;
 
 /* Where packages land and are found again, in the box. */
 #define SETUP_DEPS "/workspace/.deps"
+/* The same of an environment. */
+#define SETUP_LAYER "/run/environment"
 #define SETUP_TIMEOUT_MIN_S 120.0
 
 /*
  * "pip install ..." and "npm install ..." (exactly these beginnings, blanks before them aside)
- * become an install into SETUP_DEPS, the rest of the line kept; anything else is a shell line as it
- * is. Appends an argv. Pure.
+ * become an install into a directory of the box, the rest of the line kept; anything else is a
+ * shell line as it is. Appends an argv. Pure.
  */
-void setup_command(const char *text, struct strv *argv);
+void setup_command(const char *text, const char *directory, struct strv *argv);
 
 /* A fresh request that runs the command with a session's options. Its session is still to be set.
  */

@@ -68,6 +68,8 @@ bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing)
            (!shelf->driver || shelf->like->language == request->language) &&
            shelf->deps == boxing_has_deps(boxing) && shelf->like->network == request->network &&
            shelf->like->deps_readonly == request->deps_readonly &&
+           text_equal(shelf->like->environment, request->environment) &&
+           strv_equal(&shelf->like->preload, &request->preload) &&
            within(request->limits.memory_mb, given->memory_mb) &&
            within(request->limits.pids, given->pids) &&
            within(request->limits.disk_mb, given->disk_mb) &&
@@ -92,6 +94,8 @@ struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing)
     shelf->like->limits = request->limits;
     shelf->like->network = request->network;
     shelf->like->deps_readonly = request->deps_readonly;
+    shelf->like->environment = alloc_text(request->environment);
+    strv_copy(&shelf->like->preload, &request->preload);
     shelf->used_ns = clock_mono_ns();
     if (shelf->session_id[0] != '\0') {
         strv_copy(&shelf->like->env, &session_hold_options(request->session)->env);

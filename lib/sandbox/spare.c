@@ -56,6 +56,7 @@ static int boot_driver(const struct shelf *shelf, struct spare *spare, const str
 {
     struct cell_boot boot = { .language = (enum cell_language)shelf->like->language,
                               .env = &spare->env,
+                              .preload = &shelf->like->preload,
                               .deadline = clock_deadline_after_s(BOOT_S),
                               .cancel = boxing->cancel };
 

@@ -304,6 +304,21 @@ void spares_drop_session(struct spares *spares, const char *session_id)
     discard_all(all);
 }
 
+static bool has_environment(const struct shelf *shelf, const void *what)
+{
+    return text_equal(shelf->like->environment, what);
+}
+
+void spares_drop_environment(struct spares *spares, const char *id)
+{
+    struct spare *all;
+
+    (void)pthread_mutex_lock(&spares->lock);
+    all = take_shelves(spares, has_environment, id);
+    (void)pthread_mutex_unlock(&spares->lock);
+    discard_all(all);
+}
+
 static bool is_unused(const struct shelf *shelf, const void *what)
 {
     return shelf->used_ns + IDLE_NS < *(const int64_t *)what;

@@ -42,6 +42,9 @@ void spares_refill(struct spares *spares);
 /* Ends all spares of a session: its files go. */
 void spares_drop_session(struct spares *spares, const char *session_id);
 
+/* Ends all spares that see an environment: it goes. */
+void spares_drop_environment(struct spares *spares, const char *id);
+
 /* The janitor's look: shelves that were not used for a while are emptied. */
 void spares_age(struct spares *spares, int64_t now_ns);
 

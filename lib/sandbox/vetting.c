@@ -13,6 +13,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
 #include "lib/box/box.h"
+#include "lib/sandbox/environments_use.h"
 #include "lib/sandbox/mounts.h"
 #include "lib/sandbox/place.h"
 #include "lib/sandbox/sandbox_internal.h"
@@ -99,6 +100,10 @@ int vetting_request(struct sandbox *sandbox, struct run_request *request, struct
     if (limits_check(&request->limits, &sandbox->maxima, err) < 0 ||
         (request->require_limits && vetting_require_limits(sandbox, &request->limits, err) < 0) ||
         place_check(request, err) < 0) {
+        return -1;
+    }
+    /* That of a session was judged when it was made, and stays as long as the session. */
+    if (request->session == NULL && environments_use_begin(sandbox, request, err) < 0) {
         return -1;
     }
     /* Also what a session was made with: a link may lead elsewhere by now. */

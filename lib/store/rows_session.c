@@ -327,6 +327,30 @@ int rows_session_expired(struct store *store, int64_t now_ms, size_t limit, stru
     return result;
 }
 
+int rows_session_find(struct store *store, const char *part, char ret_id[static STORE_ID_SIZE],
+                      bool *ret_found, struct err *err)
+{
+    struct statement s;
+    bool found;
+    int result;
+
+    store_enter(store);
+    statement_begin(&s, store,
+                    "SELECT id FROM sessions WHERE instr(options, ?1) > 0 AND state <> 'expired'"
+                    " LIMIT 1");
+    statement_text(&s, 1, part);
+    found = statement_row(&s);
+    if (found) {
+        statement_column_copy(&s, 0, ret_id, STORE_ID_SIZE);
+    }
+    result = statement_end(&s, err);
+    store_leave(store);
+    if (result == 0) {
+        *ret_found = found;
+    }
+    return result;
+}
+
 int rows_session_each(struct store *store,
                       void (*visit)(void *context, const struct rows_session *row), void *context,
                       struct err *err)

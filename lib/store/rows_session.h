@@ -70,6 +70,10 @@ int rows_session_list(struct store *store, const struct rows_session_filter *fil
 int rows_session_expired(struct store *store, int64_t now_ms, size_t limit, struct strv *ids,
                          struct err *err);
 
+/* Is there one (but for expired ones) whose options hold this text? Reads them all. 0 or -1. */
+int rows_session_find(struct store *store, const char *part, char ret_id[static STORE_ID_SIZE],
+                      bool *ret_found, struct err *err);
+
 /*
  * Calls visit for every session, in no order, without labels, within the store's lock: it must not
  * call the store. The row is good during the call.

@@ -33,8 +33,10 @@ static const char media_tree[] = "/run/media";
  * /workspace a box may have left a symbolic link, and a launcher that makes the mount's directory
  * would follow it, out of the box (seen with bubblewrap 0.8).
  */
-static const char *const box_trees[] = { "/workspace", "/proc",          "/sys",         "/dev",
-                                         "/run/kernd", "/run/kernd-lib", "/run/secrets", NULL };
+static const char *const box_trees[] = {
+    "/workspace",       "/proc", "/sys", "/dev", "/run/kernd", "/run/kernd-lib", "/run/secrets",
+    "/run/environment", NULL
+};
 static const char *const box_mounts[] = { "/etc",   "/usr",   "/bin",    "/sbin", "/lib",
                                           "/lib32", "/lib64", "/libx32", NULL };
 

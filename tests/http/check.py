@@ -60,7 +60,7 @@ def _number_or_null(value, name, context):
 
 SESSION_MEMBERS = ("id state labels createdAt updatedAt lastUsedAt expiresAt ownedWorkspace "
                    "workspaceBytes workspaceFiles runningExecutions kernels options").split()
-SESSION_OPTIONS = ("engine workspace setup snapshotId timeoutS memoryMb cpus pids diskMb maxOutputBytes "
+SESSION_OPTIONS = ("engine workspace setup snapshotId environment preload timeoutS memoryMb cpus pids diskMb maxOutputBytes "
                    "requireLimits network mounts envNames depsReadonly trackFiles idleTimeoutS ttlS "
                    "prewarm").split()
 

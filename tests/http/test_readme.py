@@ -64,6 +64,7 @@ class Readme(harness.Case):
         late = json.loads(said[self.block_with('"timeoutS":1')])
         self.assertEqual((late["fault"]["type"], late["stdout"]), ("timeout", "1\n"))
         self.assertIn("done", said[self.block_with("files/out.txt")].splitlines())
+        self.assertIn('"text/plain":"42"', said[self.block_with("tools.answer")])
         self.assertIn('"text/plain":"42"', said[self.block_with("x + 1")])
         self.assertIn('"stdout"', said[self.block_with("x-ndjson")])
         if not plots:

@@ -28,6 +28,7 @@ SCHEMAS = {
                          "fork_table": "ForkRequest", "setup_table": "SetupRequest",
                          "move_table": "MoveRequest"},
     "api/resource_token.c": {"token_table": "TokenRequest"},
+    "api/environment_in.c": {"build_table": "EnvironmentRequest"},
     "api/snapshot_in.c": {"make_table": "SnapshotRequest", "restore_table": "RestoreRequest"},
 }
 
@@ -36,7 +37,7 @@ ROWS = re.compile(r"static const struct field (\w+)\[\] = \{(.*?)\n\};", re.S)
 ROW = re.compile(r'\{\s*\.name = "(\w+)",(.*?)\}', re.S)
 CHAIN = re.compile(r"\bconst struct field_table (\w+) = \{\s*(\w+),"
                    r"\s*COUNT_OF\(\w+\),\s*(?:&(\w+)|NULL)\s*\};", re.S)
-CHOICES = re.compile(r"static const char \*const (\w+)\[\] = \{(.*?)NULL \};", re.S)
+CHOICES = re.compile(r"\bconst char \*const (\w+)\[\] = \{(.*?)NULL \};", re.S)
 RULE = f"{TABLE} and the field tables of api/ say the same as {SPECIFICATION}."
 
 
@@ -90,12 +91,16 @@ def read_tables(paths):
     ({path: {name of a table: {name of a field: Field}}}, names of shared tables). A table's rows are
     in its own file, the table that it continues with may be in another.
     """
-    rows, chains = {}, {}
-    for path in paths:
-        text = sources.blank(sources.read(path), keep_strings=True)
-        choices = {name: re.findall(r'"([^"]*)"', body) for name, body in CHOICES.findall(text)}
+    rows, chains, choices = {}, {}, {}
+    texts = {path: sources.blank(sources.read(path), keep_strings=True) for path in paths}
+    for path, text in texts.items():
+        for name, body in CHOICES.findall(text):
+            choices[path, name] = re.findall(r'"([^"]*)"', body)
+    shared = {name: found for (_, name), found in choices.items()}
+    for path, text in texts.items():
+        own = {name: found for (place, name), found in choices.items() if place == path}
         for name, body in ROWS.findall(text):
-            rows[path, name] = {field: field_of_row(rest, choices)
+            rows[path, name] = {field: field_of_row(rest, {**shared, **own})
                                 for field, rest in ROW.findall(body)}
         for name, array, more in CHAIN.findall(text):
             chains[name] = (path, array, more)

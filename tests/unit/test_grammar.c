@@ -74,12 +74,20 @@ static void other_words(void **state)
           LIST("", "-a", "a-", "/a", "a=b", "a:b", "a b", "\xC3\xA9", SIXTY "aaaaa"));
 }
 
+static void modules(void **state)
+{
+    (void)state;
+    check(&grammar_module, LIST("a", "_x", "a.b.c", "numpy.linalg", "x1", SIXTY "." SIXTY),
+          LIST("", ".", ".a", "a.", "a..b", "1a", "a.1", "a-b", "a b", "a\n", "a;b", "\xC3\xA9",
+               SIXTY SIXTY "aaaaaaaaa"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(capabilities), cmocka_unit_test(apparmor_names),
         cmocka_unit_test(profiles),     cmocka_unit_test(domains),
-        cmocka_unit_test(other_words),
+        cmocka_unit_test(other_words),  cmocka_unit_test(modules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/guest_env.h"
 #include "lib/sandbox/run.h"
@@ -79,6 +80,25 @@ static void packages_are_found(void **state)
     run_request_free(request);
 }
 
+static void packages_of_an_environment(void **state)
+{
+    struct run_request *request = run_request_new();
+    CLEANUP_STRV struct strv alone = { 0 };
+    CLEANUP_STRV struct strv both = { 0 };
+
+    (void)state;
+    request->environment = alloc_text("env_1");
+    guest_env_make(request, false, &alone);
+    assert_string_equal(value_of(&alone, "PYTHONPATH"), "/run/environment");
+    assert_string_equal(value_of(&alone, "NODE_PATH"), "/run/environment/node_modules");
+    strv_add(&request->env, "PYTHONPATH=/mine");
+    guest_env_make(request, true, &both);
+    assert_string_equal(value_of(&both, "PYTHONPATH"), "/workspace/.deps:/run/environment:/mine");
+    assert_string_equal(value_of(&both, "NODE_PATH"),
+                        "/workspace/.deps/node_modules:/run/environment/node_modules");
+    run_request_free(request);
+}
+
 static void thread_pools_follow_the_cap(void **state)
 {
     static const struct {
@@ -112,6 +132,7 @@ int main(void)
         cmocka_unit_test(own_values_win),
         cmocka_unit_test(many_are_quick),
         cmocka_unit_test(packages_are_found),
+        cmocka_unit_test(packages_of_an_environment),
         cmocka_unit_test(thread_pools_follow_the_cap),
     };
 

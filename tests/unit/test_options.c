@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "lib/base/cleanup.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/options.h"
 
@@ -26,6 +27,8 @@ static void fill(struct options *options)
     options->prewarm = 0;
     options->prewarm_set = true;
     options->setup = strdup("pip install x\necho \"y\"");
+    options->environment = strdup("env_1");
+    strv_add_all(&options->preload, "json", "a.b", NULL);
     strv_add_all(&options->env, "A=line one\nline two 7\n", "B=", NULL);
     strv_add_all(&options->labels, "team=red", NULL);
     run_mount_add(&options->mounts, &options->mount_count, "/srv/data", "/data", false);
@@ -49,6 +52,8 @@ static void all_fields_come_back(void **state)
     assert_false(second.track_files);
     assert_true(second.prewarm_set);
     assert_string_equal(second.setup, first.setup);
+    assert_string_equal(second.environment, "env_1");
+    assert_true(strv_equal(&second.preload, &first.preload));
     assert_int_equal(second.env.count, 2);
     assert_string_equal(second.env.items[0], first.env.items[0]);
     assert_string_equal(second.labels.items[0], "team=red");
@@ -59,6 +64,22 @@ static void all_fields_come_back(void **state)
     assert_null(second.workspace);
     options_done(&first);
     options_done(&second);
+}
+
+static void an_environment_is_found_in_the_text(void **state)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT(OPTIONS_ENCODED_MAX);
+    CLEANUP_FREE char *part = options_text_of_environment("env_1");
+    CLEANUP_FREE char *other = options_text_of_environment("env_");
+    struct options options;
+
+    (void)state;
+    fill(&options);
+    assert_int_equal(options_encode(&options, &text, NULL), 0);
+    assert_int_equal(buf_append(&text, "", 1), 0);
+    assert_non_null(strstr(text.data, part));
+    assert_null(strstr(text.data, other));
+    options_done(&options);
 }
 
 static void a_cut_row_is_refused(void **state)
@@ -90,6 +111,8 @@ static void a_request_inherits(void **state)
     assert_false(request->track_files);
     assert_int_equal(request->env.count, 2);
     assert_int_equal(request->mount_count, 2);
+    assert_string_equal(request->environment, "env_1");
+    assert_int_equal(request->preload.count, 2);
     run_request_free(request);
     options_done(&options);
 }
@@ -98,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_fields_come_back),
+        cmocka_unit_test(an_environment_is_found_in_the_text),
         cmocka_unit_test(a_cut_row_is_refused),
         cmocka_unit_test(a_request_inherits),
     };

@@ -110,11 +110,24 @@ static void stricter_limits(void **state)
     assert_int_equal(rights_check_options(&call, &options, NULL), 0);
 }
 
+static void environments_are_for_all(void **state)
+{
+    struct api_call call = { .api = &api, .scope = API_SCOPE_FULL };
+    struct options options = usual();
+    char name[] = "data";
+
+    (void)state;
+    call.scope = API_SCOPE_RUN;
+    options.environment = name;
+    assert_int_equal(rights_check_options(&call, &options, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(narrow_tokens), cmocka_unit_test(routes),
                                         cmocka_unit_test(weaker_limits),
-                                        cmocka_unit_test(stricter_limits) };
+                                        cmocka_unit_test(stricter_limits),
+                                        cmocka_unit_test(environments_are_for_all) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

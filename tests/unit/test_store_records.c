@@ -348,6 +348,7 @@ static void environments(void **state)
     };
     struct rows_environment back;
     struct rows_environment_page list;
+    struct rows_environment_page rest;
     struct err err = ERR_INIT;
 
     (void)state;
@@ -374,6 +375,15 @@ static void environments(void **state)
     assert_int_equal(list.count, 2);
     assert_string_equal(list.rows[0].id, "env_2");
     rows_environment_page_done(&list);
+    assert_int_equal(rows_environment_list(store, 1, NULL, &list, NULL), 0);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(rows_environment_list(store, 1, list.next_cursor, &rest, NULL), 0);
+    assert_string_equal(rest.rows[0].id, "env_1");
+    assert_null(rest.next_cursor);
+    rows_environment_page_done(&rest);
+    rows_environment_page_done(&list);
+    assert_int_equal(rows_environment_list(store, 1, "x", &list, &err), -1);
+    assert_int_equal(err.code, ERR_BAD_CURSOR);
     assert_int_equal(rows_environment_delete(store, "env_2", NULL), 0);
     assert_int_equal(rows_environment_get(store, "env_2", &back, &err), -1);
     assert_int_equal(err.code, ERR_ENVIRONMENT_NOT_FOUND);

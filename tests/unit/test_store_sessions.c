@@ -252,6 +252,24 @@ static void ends_of_life(void **state)
     strv_done(&ids);
 }
 
+static void found_by_their_options(void **state)
+{
+    char id[STORE_ID_SIZE];
+    bool found;
+
+    (void)state;
+    add(session("ses_1", 1));
+    add(session("ses_2", 2));
+    assert_int_equal(rows_session_find(store, "\"ses_2 ", id, &found, NULL), 0);
+    assert_true(found);
+    assert_string_equal(id, "ses_2");
+    assert_int_equal(rows_session_find(store, "ses_3", id, &found, NULL), 0);
+    assert_false(found);
+    assert_int_equal(rows_session_delete(store, "ses_2", NULL), 0);
+    assert_int_equal(rows_session_find(store, "\"ses_2 ", id, &found, NULL), 0);
+    assert_false(found);
+}
+
 static void kernels(void **state)
 {
     char options[] = "{}";
@@ -307,6 +325,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists, open_store, close_store),
         cmocka_unit_test_setup_teardown(pages_are_stable, open_store, close_store),
         cmocka_unit_test_setup_teardown(ends_of_life, open_store, close_store),
+        cmocka_unit_test_setup_teardown(found_by_their_options, open_store, close_store),
         cmocka_unit_test_setup_teardown(kernels, open_store, close_store),
     };
 

@@ -68,6 +68,20 @@ static void a_copy_is_independent(void **state)
     assert_null(to.items[3]);
 }
 
+static void vectors_are_compared(void **state)
+{
+    CLEANUP_STRV struct strv a = { 0 };
+    CLEANUP_STRV struct strv b = { 0 };
+
+    (void)state;
+    assert_true(strv_equal(&a, &b));
+    strv_add_all(&a, "x", "y", NULL);
+    assert_false(strv_equal(&a, &b));
+    strv_add_all(&b, "x", "z", NULL);
+    assert_false(strv_equal(&a, &b));
+    assert_true(strv_equal(&a, &a));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -75,6 +89,7 @@ int main(void)
         cmocka_unit_test(strings_are_copied_in_order),
         cmocka_unit_test(a_long_vector_stays_terminated),
         cmocka_unit_test(a_copy_is_independent),
+        cmocka_unit_test(vectors_are_compared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

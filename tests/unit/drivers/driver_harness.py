@@ -77,7 +77,8 @@ class Bundle:
 class Driver:
     """One driver process, up to its READY."""
 
-    def __init__(self, env=(), files=(), program=(PYTHON, "-S", "driver.py")):
+    def __init__(self, env=(), files=(), program=(PYTHON, "-S", "driver.py"), preload=()):
+        self.preload = ["--preload", *preload] if preload else []
         self.home = tempfile.mkdtemp(prefix="kernd-cell-")
         self.workspace = os.path.join(self.home, "ws")
         os.mkdir(self.workspace)
@@ -101,7 +102,8 @@ class Driver:
         self.ready = read_frame(self.connection)
 
     def command(self, program, address):
-        return [*program[:-1], os.path.join(LIBRARY, program[-1]), address, self.workspace]
+        return [*program[:-1], os.path.join(LIBRARY, program[-1]), address, self.workspace,
+                *self.preload]
 
     def send_cell(self, mode, number=1, live=False, text_max=1 << 20, **fields):
         tags = {"name": 1, "code": 2, "stdin": 3, "environment": 4, "directory": 5}
@@ -144,9 +146,9 @@ def write_code(path, code):
         file.write(code if isinstance(code, bytes) else code.encode("utf-8"))
 
 
-def run_once(code, stdin=b"", env=(), files=(), **options):
+def run_once(code, stdin=b"", env=(), files=(), preload=(), **options):
     """One cell in a driver of its own, to the end of the process."""
-    with Driver(env, files) as driver:
+    with Driver(env, files, preload=preload) as driver:
         write_code(driver.code, code)
         driver.send_cell(MODE_ONCE, name=driver.code.encode(), **options)
         results = []

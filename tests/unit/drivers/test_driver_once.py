@@ -362,5 +362,25 @@ class Surroundings(unittest.TestCase):
             self.assertEqual(driver.process.wait(30), 0)
 
 
+class Preload(unittest.TestCase):
+    def test_modules_are_there_and_nothing_else_is_different(self):
+        code = ("import sys\nprint('wave' in sys.modules, 'xml.dom' in sys.modules, 'wave' in dir())\n"
+                "print(sys.argv, __name__, sys.path[0])")
+        preloaded = run_once(code, preload=["wave", "xml.dom"])
+        plain = run_once(code)
+        self.assertEqual(preloaded.stdout, plain.stdout.replace("False False False", "True True False"))
+        self.assertEqual((preloaded.code, preloaded.stderr), (0, ""))
+
+    def test_what_can_not_be_imported_is_passed_over(self):
+        files = {"own.py": "value = 1"}
+        outcome = run_once("import sys\nprint('own' in sys.modules, 'wave' in sys.modules)\nimport own",
+                           files=files, preload=["no_such_module", "own", "wave"])
+        self.assertEqual((outcome.code, outcome.stdout, outcome.stderr), (0, "False True\n", ""))
+
+    def test_output_of_imports_is_lost(self):
+        outcome = run_once("print(1)", preload=["this"])  # which prints
+        self.assertEqual((outcome.stdout, outcome.stderr), ("1\n", ""))
+
+
 if __name__ == "__main__":
     unittest.main()
