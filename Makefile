@@ -241,6 +241,13 @@ FUZZ_NAMES := $(FUZZ_SOURCES:tests/fuzz/fuzz_%.c=%)
 fuzz:
 	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz $(patsubst %,fuzz-%,$(or $(T),$(FUZZ_NAMES)))
 
+# Requests by openapi.yaml against the sanitized server: N at most, S seconds at most.
+.PHONY: fuzz-http
+fuzz-http:
+	$(Q)$(MAKE) --no-print-directory VARIANT=asan all
+	$(Q)KERND=build/asan/kernd KERND_TEST_SLOW=4 $(PYTHON) -B tests/stress/fuzz_http.py \
+	    $(addprefix --requests ,$(N)) $(addprefix --seconds ,$(S)) $(addprefix --seed ,$(SEED))
+
 # New inputs go to build/fuzz/corpus; a crash is kept beside them, to be moved to tests/fuzz/regress.
 fuzz-%: $(O)/tests/fuzz/fuzz_%
 	$(Q)mkdir -p $(O)/corpus/$*
@@ -391,6 +398,7 @@ help:
 	'make asan | tsan          make check in that sanitizer variant' \
 	'make fuzz [T=name] [S=60] searches with libFuzzer for S seconds' \
 	'make coverage             make check with line counts; build/coverage/coverage.html' \
+	'make fuzz-http [N=] [S=]  requests by the description against the sanitized server' \
 	'make bench | stress       measurements; long tests' \
 	'make results              docs/results.md from build/bench.json, which bench has written' \
 	'make bench-kernels        cells beside a Jupyter server' \

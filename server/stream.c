@@ -3,7 +3,7 @@
  * Job: feed libmicrohttpd from an api_stream without blocking and without losing a wake.
  * Owns: the api_stream and a reference on its exchange until the response is freed.
  * Threads: event; wake any.
- * May include: server, api.h, libmicrohttpd.
+ * May include: server, api.h, lib/base, libmicrohttpd.
  */
 #include "server/stream.h"
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/text.h"
 #include "server/exchange.h"
 
 #define BLOCK ((size_t)32 << 10)
@@ -82,6 +83,13 @@ struct MHD_Response *stream_response(struct exchange *exchange)
                                                  stream, release);
     if (response == NULL) {
         release(stream);
+    } else if (text_equal(exchange->method, "HEAD")) {
+        /*
+         * libmicrohttpd 0.9.75 ends the answer to a HEAD with the last chunk of a body that it does
+         * not send: the client would take that for the start of the next answer. Without chunks the
+         * end of the connection ends it.
+         */
+        (void)MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     }
     return response;
 }

@@ -56,6 +56,17 @@ class Routes(harness.Case):
                 self.assertEqual(head.body, b"")
                 self.assertEqual(head.header("Content-Length"), get.header("Content-Length"))
 
+    def test_head_of_a_stream_has_no_last_chunk(self):
+        """The next answer on the connection, if there is one, begins where this one ended."""
+        self.daemon.post("/v1/run", {"command": ["true"], "id": "head-of-stream"})
+        with self.daemon.connect() as connection:
+            reply = connection.exchange("HEAD", "/v1/executions/head-of-stream/events",
+                                        self.daemon.authorization())
+            self.assertEqual((reply.status, reply.body), (200, b""))
+            self.assertEqual(reply.header("Connection").lower(), "close")
+            self.assertFalse(connection.more())
+            self.assertEqual(connection.buffer, b"")
+
     def test_head_of_a_run_runs_nothing(self):
         self.assertEqual(self.daemon.request("HEAD", "/v1/run").status, 405)
 
