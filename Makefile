@@ -27,7 +27,7 @@ CC := gcc
 endif
 IS_CLANG := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 
-LIBRARIES := libmicrohttpd json-c sqlite3 libseccomp libarchive libsystemd nettle inih
+LIBRARIES := libmicrohttpd json-c sqlite3 libseccomp libarchive libsystemd nettle inih zlib
 # Asked once, and only when something is compiled: `make deps` must work before they are there.
 LIBRARY_CFLAGS = $(eval LIBRARY_CFLAGS := $$(shell pkg-config --cflags $(LIBRARIES)))$(LIBRARY_CFLAGS)
 LIBRARY_LIBS = $(eval LIBRARY_LIBS := $$(shell pkg-config --libs $(LIBRARIES)) -lm)$(LIBRARY_LIBS)
@@ -331,7 +331,7 @@ analyze:
 # ---- what must be installed ----------------------------------------------------------------------
 
 PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
-    libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libinih-dev libcmocka-dev python3 python3-yaml curl \
+    libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libinih-dev zlib1g-dev libcmocka-dev python3 python3-yaml curl \
     python3-pip bzip2 xz-utils zstd
 # Beside the tools, the Python packages that must work in a box.
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git \

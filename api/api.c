@@ -16,6 +16,7 @@
 #include "api/once.h"
 #include "api/problem.h"
 #include "api/resource.h"
+#include "api/retirement.h"
 #include "api/rights.h"
 #include "api/route.h"
 #include "api/traffic.h"
@@ -184,6 +185,7 @@ struct api_hook *api_call_unwatch(struct api_call *call)
 
 void api_call_finish(struct api_call *call)
 {
+    retirement_tell(retirement_table, call->route->method, call->route->pattern, &call->reply);
     once_end(call);
     call->finish(call);
 }

@@ -151,6 +151,41 @@ int header_accept(const char *value, const char *const *offered)
     return readable ? best : 0;
 }
 
+/* ---- Accept-Encoding ---- */
+
+static int quality_of_coding(const char *item, char name[static ITEM_MAX])
+{
+    char part[ITEM_MAX];
+    const char *rest = next_item(item, ';', name);
+    int quality = 1000;
+
+    while (rest != NULL && (rest = next_item(rest, ';', part)) != NULL) {
+        if (strncasecmp(part, "q=", 2) == 0) {
+            quality = parse_quality(part + 2);
+        }
+    }
+    return quality;
+}
+
+bool header_takes_gzip(const char *value)
+{
+    char item[ITEM_MAX];
+    char name[ITEM_MAX];
+    int any = 0;
+
+    while (value != NULL && (value = next_item(value, ',', item)) != NULL) {
+        const int quality = quality_of_coding(item, name);
+
+        if (strcasecmp(name, "gzip") == 0 || strcasecmp(name, "x-gzip") == 0) {
+            return quality > 0;
+        }
+        if (text_equal(name, "*")) {
+            any = quality;
+        }
+    }
+    return any > 0;
+}
+
 /* ---- Prefer ---- */
 
 void header_prefer(const char *value, struct header_preference *ret_preference)

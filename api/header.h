@@ -15,6 +15,9 @@
  */
 int header_accept(const char *value, const char *const *offered);
 
+/* Accept-Encoding: may the answer be compressed by gzip (RFC 9110, section 12.5.3)? NULL: no. */
+bool header_takes_gzip(const char *value);
+
 struct header_preference {
     bool respond_async;
     bool wait_given;

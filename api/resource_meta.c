@@ -7,6 +7,7 @@
  */
 #include "api/resource_meta.h"
 
+#include "api/document.h"
 #include "api/resource.h"
 #include "lib/sandbox/sandbox.h"
 
@@ -184,7 +185,7 @@ void resource_meta_capabilities(struct api_call *call)
     struct boxes_abilities abilities;
     struct json_out json;
 
-    resource_reply(call, 200, &json);
+    document_begin(call, &json);
     json_out_open(&json, '{');
     write_languages(&json, sandbox);
     /* Behind the languages, which are asked of boxes: then it is known what boxes are like here. */
@@ -196,7 +197,7 @@ void resource_meta_capabilities(struct api_call *call)
     write_limits(&json, "maxima", sandbox_maxima(sandbox));
     write_list(&json, "features", features);
     json_out_close(&json, '}');
-    resource_finish(call, &json);
+    document_finish(call);
 }
 
 /* ---- statistics ---- */

@@ -7,6 +7,7 @@
  */
 #include "api/resource_spec.h"
 
+#include "api/document.h"
 #include "api/resource.h"
 
 extern const char asset_openapi_yaml[];
@@ -19,7 +20,7 @@ static void reply_text(struct api_call *call, const char *type, const char *text
     call->reply.status = 200;
     api_reply_header(&call->reply, "Content-Type", type);
     (void)buf_append(&call->reply.body, text, (size_t)(end - text));
-    api_call_finish(call);
+    document_finish(call);
 }
 
 void resource_spec_yaml(struct api_call *call)

@@ -20,7 +20,6 @@
 #include "server/stream.h"
 
 #define BARE_BYTES_MAX ((size_t)16 << 10)
-#define MS_PER_DAY INT64_C(86400000)
 #define SEND_S 60.0       /* for a reply of a few bytes; */
 #define SEND_RATE 16384.0 /* and for each further second this many bytes must be taken */
 
@@ -131,34 +130,16 @@ int reply_refusal(struct exchange *exchange)
 
 /* ---- straight to the socket ---- */
 
-/* Now, as RFC 9110 section 5.6.7 has it, in English whatever the locale. */
-static void add_date(struct api_reply *reply)
-{
-    static const char days[7][4] = { "Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed" };
-    static const char months[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
-    int64_t now_ms = clock_wall_ms();
-    char utc[CLOCK_TEXT_SIZE]; /* 2026-11-29T18:37:41.123Z */
-    char text[40];
-    int month;
-
-    (void)clock_format_utc(now_ms, utc);
-    month = (utc[5] - '0') * 10 + utc[6] - '1';
-    (void)snprintf(text, sizeof(text), "%s, %.2s %s %.4s %.8s GMT",
-                   days[now_ms / MS_PER_DAY % 7], /* 1970 began on a Thursday */
-                   utc + 8, months[month], utc, utc + 11);
-    api_reply_header(reply, "Date", text);
-}
-
 void reply_bare(int fd, const struct api_reply *reply, const char *request_id)
 {
     CLEANUP_BUF struct buf text = BUF_INIT(BARE_BYTES_MAX);
     struct api_reply headers;
+    char date[CLOCK_HTTP_SIZE];
     int failed;
 
     api_reply_init(&headers);
     strv_copy(&headers.headers, &reply->headers);
-    add_date(&headers);
+    api_reply_header(&headers, "Date", clock_format_http(clock_wall_ms(), date));
     complete_headers(&headers, request_id, true);
     failed = buf_printf(&text, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\n", reply->status,
                         MHD_get_reason_phrase_for((unsigned)reply->status), reply->body.size);

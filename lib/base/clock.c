@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#define MS_PER_DAY INT64_C(86400000)
+
 int64_t clock_mono_ns(void)
 {
     struct timespec now = { 0 };
@@ -105,5 +107,21 @@ char *clock_format_utc(int64_t wall_ms, char out[static CLOCK_TEXT_SIZE])
         (size_t)snprintf(out, CLOCK_TEXT_SIZE, "%04u", (unsigned)(utc.tm_year + 1900) % 10000U);
     length += strftime(out + length, CLOCK_TEXT_SIZE - length, "-%m-%dT%H:%M:%S", &utc);
     (void)snprintf(out + length, CLOCK_TEXT_SIZE - length, ".%03uZ", (unsigned)part % 1000U);
+    return out;
+}
+
+char *clock_format_http(int64_t wall_ms, char out[static CLOCK_HTTP_SIZE])
+{
+    static const char days[7][4] = { "Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed" };
+    static const char months[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+    char utc[CLOCK_TEXT_SIZE]; /* 2026-11-29T18:37:41.123Z */
+    int month;
+
+    (void)clock_format_utc(wall_ms, utc);
+    month = (utc[5] - '0') * 10 + utc[6] - '1';
+    (void)snprintf(out, CLOCK_HTTP_SIZE, "%s, %.2s %s %.4s %.8s GMT",
+                   days[wall_ms / MS_PER_DAY % 7], /* 1970 began on a Thursday */
+                   utc + 8, months[month], utc, utc + 11);
     return out;
 }

@@ -38,4 +38,9 @@ double clock_ms_between(int64_t from_ns, int64_t to_ns);
 /* "2026-11-29T18:37:41.123Z" (RFC 3339, UTC) into out. Returns out. */
 char *clock_format_utc(int64_t wall_ms, char out[static CLOCK_TEXT_SIZE]);
 
+#define CLOCK_HTTP_SIZE 30
+/* "Mon, 30 Jun 2025 23:59:59 GMT" (RFC 9110, section 5.6.7), in English whatever the locale; years
+ * 1970 to 9999. Returns out. */
+char *clock_format_http(int64_t wall_ms, char out[static CLOCK_HTTP_SIZE]);
+
 #endif

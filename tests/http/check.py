@@ -2,6 +2,7 @@
 """The shape that every answer of the server must have, whatever the test is about."""
 import base64
 import datetime
+import gzip
 
 FAULTS = {"timeout", "oom", "escape_blocked", "killed", "startup_failed", "output_limit",
           "disk_full", "cancelled", "lost"}
@@ -44,6 +45,13 @@ def reply(answer, method="GET"):
     expect(answer.header("X-Content-Type-Options") == "nosniff", "no nosniff", answer)
     if method == "HEAD":
         expect(answer.body == b"", "HEAD with a body", answer)
+        return answer
+    if answer.status == 304:
+        expect(answer.body == b"", "304 with a body", answer)
+        return answer
+    if answer.header("Content-Encoding") is not None:
+        expect(answer.header("Content-Encoding") == "gzip", "coding", answer)
+        gzip.decompress(answer.body)
         return answer
     if answer.status >= 400:
         expect(answer.media_type == "application/problem+json", "media type of a problem", answer)

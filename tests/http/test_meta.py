@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the daemon tells about itself."""
+import gzip
 import re
 import unittest
 
@@ -71,6 +72,38 @@ class Meta(harness.Case):
                              ("/v1/stats", "Stats"), ("/v1/nothing", "Problem")):
             value = self.daemon.get(target).json
             self.assertEqual(set(value), set(schemas[name]["properties"]), name)
+
+    def test_documents_have_tags_and_are_compressed_when_asked(self):
+        for target in ("/openapi.json", "/openapi.yaml", "/v1/capabilities"):
+            with self.subTest(target=target):
+                plain = self.daemon.get(target)
+                packed = self.daemon.get(target, headers={"Accept-Encoding": "br, gzip"})
+                for reply in (plain, packed):
+                    self.assertEqual(reply.header("Vary"), "Accept-Encoding")
+                    self.assertEqual(reply.header("Cache-Control"), "private, no-cache")
+                if target != "/v1/capabilities" or len(plain.body) >= 1024:
+                    self.assertEqual(packed.header("Content-Encoding"), "gzip")
+                    self.assertEqual(gzip.decompress(packed.body), plain.body)
+                    self.assertNotEqual(plain.header("ETag"), packed.header("ETag"))
+                    self.assertLess(len(packed.body), len(plain.body) / 2)
+                self.assertIsNone(plain.header("Content-Encoding"))
+                for reply, coding in ((plain, "identity"), (packed, "gzip")):
+                    tag = reply.header("ETag")
+                    again = self.daemon.get(target, headers={"Accept-Encoding": coding,
+                                                             "If-None-Match": f'"x", {tag}'})
+                    self.assertEqual((again.status, again.body), (304, b""))
+                    self.assertEqual(again.header("ETag"), tag)
+                other = self.daemon.get(target, headers={"If-None-Match": '"other"'})
+                self.assertEqual((other.status, other.body), (200, plain.body))
+                head = self.daemon.request("HEAD", target)
+                self.assertEqual(head.header("ETag"), plain.header("ETag"))
+
+    def test_nothing_else_is_compressed(self):
+        asked = {"Accept-Encoding": "gzip"}
+        result = self.daemon.post("/v1/run", {"command": ["seq", "5000"]}, headers=asked)
+        for reply in (result, self.daemon.get("/metrics", headers=asked),
+                      self.daemon.get("/v1/executions", headers=asked)):
+            self.assertIsNone(reply.header("Content-Encoding"))
 
     def test_no_server_details_for_strangers(self):
         reply = self.daemon.get("/healthz", token=False)

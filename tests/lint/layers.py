@@ -30,6 +30,7 @@ OWNED_HEADERS = {
     "archive.h": "lib/work",
     "archive_entry.h": "lib/work",
     "seccomp.h": "lib/box",
+    "zlib.h": "api",
 }
 RULE = "The table at the top of tests/lint/layers.py says which folder may include which."
 

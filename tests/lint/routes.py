@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fails when api/openapi.yaml and the code name different routes, or different fields of a body.
 
-Of fields it compares names, which are required, smallest values, and the choices there are.
+Of fields it compares names, types, which are required, smallest and largest values, and the choices
+there are; and every body refuses fields that it does not know.
 """
 import glob
 import os
@@ -15,6 +16,7 @@ sys.path.append("api")
 import openapi_json  # pylint: disable=wrong-import-position
 
 TABLE, SPECIFICATION = "api/route.c", "api/openapi.yaml"
+RETIREMENTS = "api/retirement.c"
 METHODS = {"get", "put", "post", "delete", "patch"}
 # File -> its field tables -> the schema of the body that each reads.
 SCHEMAS = {
@@ -64,13 +66,26 @@ def differing_routes(specification):
         yield f"{TABLE}: lacks {method} {path}"
 
 
+def differing_retirements(specification):
+    """Routes that the server calls deprecated in its answers, against those of the description."""
+    text = sources.blank(sources.read(RETIREMENTS), keep_strings=True) \
+        if os.path.exists(RETIREMENTS) else ""
+    told = set(re.findall(r'\{ "([A-Z]+)", "(/[^"]*)"', text))
+    marked = {(method.upper(), path) for path, row in specification["paths"].items()
+              for method, operation in row.items()
+              if method in METHODS and operation.get("deprecated")}
+    for method, path in sorted(told ^ marked):
+        yield f"{RETIREMENTS} and {SPECIFICATION} differ on whether {method} {path} is deprecated"
+
+
 # ---- fields --------------------------------------------------------------------------------------
 
 class Field:
     """What both sides say of one field; None: nothing."""
 
-    def __init__(self, required=False, smallest=None, choices=None):
-        self.required, self.smallest, self.choices = required, smallest, choices
+    def __init__(self, kind, required=False, smallest=None, largest=None, choices=None):
+        self.kind, self.required, self.choices = kind, required, choices
+        self.smallest, self.largest = smallest, largest
 
     def __eq__(self, other):
         return vars(self) == vars(other)
@@ -79,11 +94,21 @@ class Field:
         return ", ".join(f"{key} {value}" for key, value in vars(self).items())
 
 
-def field_of_row(text, choices):
-    smallest = re.search(r"\.min = ([0-9.e]+)", text)
+# What a field of the table is in the description. Rows that read for themselves may be of any type.
+KINDS = {"BOOL": "boolean", "WHOLE": "integer", "NUMBER": "number", "CHOICE": "choice",
+         "OTHER": None}
+
+
+def number_after(text, name, macros):
+    found = re.search(rf"\.{name} = ([\w.+-]+)", text)
+    return None if found is None else float(macros.get(found.group(1), found.group(1)))
+
+
+def field_of_row(text, choices, macros):
     chosen = re.search(r"\.choices = (\w+)", text)
-    return Field(".required = true" in text, float(smallest.group(1)) if smallest else None,
-                 choices[chosen.group(1)] if chosen else None)
+    kind = KINDS[re.search(r"\.type = FIELD_(\w+)", text).group(1)]
+    return Field(kind, ".required = true" in text, number_after(text, "min", macros),
+                 number_after(text, "max", macros), choices[chosen.group(1)] if chosen else None)
 
 
 def read_tables(paths):
@@ -99,8 +124,9 @@ def read_tables(paths):
     shared = {name: found for (_, name), found in choices.items()}
     for path, text in texts.items():
         own = {name: found for (place, name), found in choices.items() if place == path}
+        macros = dict(re.findall(r"#define (\w+) \(?([0-9.e]+)\)?\s", text))
         for name, body in ROWS.findall(text):
-            rows[path, name] = {field: field_of_row(rest, {**shared, **own})
+            rows[path, name] = {field: field_of_row(rest, {**shared, **own}, macros)
                                 for field, rest in ROW.findall(body)}
         for name, array, more in CHAIN.findall(text):
             chains[name] = (path, array, more)
@@ -121,6 +147,14 @@ def resolved(specification, schema):
     return schema
 
 
+def kind_of_schema(schema):
+    if "enum" in schema:
+        return "choice"
+    kinds = schema.get("type")
+    kinds = [kinds] if isinstance(kinds, str) else [kind for kind in kinds or () if kind != "null"]
+    return kinds[0] if len(kinds) == 1 else None
+
+
 def fields_of_schema(specification, name):
     body = specification["components"]["schemas"][name]
     result = {}
@@ -128,9 +162,17 @@ def fields_of_schema(specification, name):
         schema = resolved(specification, schema)
         choices = [value for value in schema["enum"] if value is not None] \
             if "enum" in schema else None
-        smallest = float(schema["minimum"]) if "minimum" in schema else None
-        result[field] = Field(field in body.get("required", []), smallest, choices)
+        bounds = [float(schema[key]) if key in schema else None for key in ("minimum", "maximum")]
+        result[field] = Field(kind_of_schema(schema), field in body.get("required", []), *bounds,
+                              choices)
     return result
+
+
+def same(field, specified):
+    """Of a row that reads for itself only the names and whether it is required are in the table."""
+    if field.kind is None:
+        return field.required == specified.required
+    return field == specified
 
 
 def differing_fields(specification, path, table, fields):
@@ -139,11 +181,13 @@ def differing_fields(specification, path, table, fields):
         yield f"{path}: {table} has no schema in tests/lint/routes.py"
         return
     specified = fields_of_schema(specification, schema)
+    if specification["components"]["schemas"][schema].get("additionalProperties") is not False:
+        yield f"{SPECIFICATION}: {schema} takes unknown fields"
     for name in sorted(set(fields) ^ set(specified)):
         place = f"{SPECIFICATION}: {schema}" if name in fields else f"{path}: {table}"
         yield f"{place} lacks {name}"
     for name in sorted(set(fields) & set(specified)):
-        if fields[name] != specified[name]:
+        if not same(fields[name], specified[name]):
             yield f"{path}: {table} has {name} with {fields[name]}; {schema} has {specified[name]}"
 
 
@@ -151,7 +195,7 @@ def complaints():
     if not os.path.exists(SPECIFICATION):
         return [f"{SPECIFICATION}: missing"]
     specification = openapi_json.load(SPECIFICATION)
-    found = list(differing_routes(specification))
+    found = [*differing_routes(specification), *differing_retirements(specification)]
     tables, shared = read_tables(sorted(glob.glob("api/*.c")))
     for path, of_file in tables.items():
         for table in sorted(set(of_file) - shared):

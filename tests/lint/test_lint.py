@@ -121,12 +121,14 @@ class Lint(unittest.TestCase):
         shutil.copy(os.path.join(HERE, "../../api/openapi_json.py"),
                     os.path.join(self.tree.name, "api"))
         self.write("api/openapi.yaml", "paths:\n  /a/{id}/{path}: {get: {}, parameters: []}\n"
-                                       "  /c: {post: {}}\n")
+                                       "  /c: {post: {deprecated: true}}\n")
+        self.write("api/retirement.c", '    { "POST", "/c", 1, 2, 0 },\n    { "PUT", "/b", 1 },\n')
         code, output = self.lint("routes.py")
         self.assertEqual(code, 1, output)
+        self.assertIn("differ on whether PUT /b is deprecated", output)
         self.assertIn("lacks PUT /b", output)
         self.assertIn("lacks POST /c", output)
-        self.assertIn("2 found", output)
+        self.assertIn("3 found", output)
 
 
 if __name__ == "__main__":

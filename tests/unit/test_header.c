@@ -128,13 +128,28 @@ static void etags_are_compared(void **state)
     assert_false(header_has_etag("a", "\"a\"", true));
 }
 
+static void codings_are_read(void **state)
+{
+    (void)state;
+    assert_false(header_takes_gzip(NULL));
+    assert_false(header_takes_gzip(""));
+    assert_true(header_takes_gzip("gzip"));
+    assert_true(header_takes_gzip("br, GZIP ; q=0.1"));
+    assert_true(header_takes_gzip("x-gzip"));
+    assert_true(header_takes_gzip("*"));
+    assert_false(header_takes_gzip("gzip;q=0, *"));
+    assert_false(header_takes_gzip("*;q=0"));
+    assert_false(header_takes_gzip("gzip;q=x"));
+    assert_false(header_takes_gzip("identity, deflate"));
+    assert_false(header_takes_gzip("gzipped"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accept_is_negotiated),
-        cmocka_unit_test(preferences_are_read),
-        cmocka_unit_test(ranges_are_read),
-        cmocka_unit_test(etags_are_compared),
+        cmocka_unit_test(accept_is_negotiated), cmocka_unit_test(preferences_are_read),
+        cmocka_unit_test(ranges_are_read),      cmocka_unit_test(etags_are_compared),
+        cmocka_unit_test(codings_are_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

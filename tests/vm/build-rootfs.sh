@@ -19,7 +19,7 @@ kernel=linux-image-amd64
 # The last line is what kernd is linked with.
 base=systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,kmod,util-linux,procps
 base+=,python3,bash,bubblewrap,busybox-static
-base+=,libmicrohttpd12,libjson-c5,libsqlite3-0,libarchive13,libseccomp2,libsystemd0,libnettle8,libinih1
+base+=,libmicrohttpd12,libjson-c5,libsqlite3-0,libarchive13,libseccomp2,libsystemd0,libnettle8,libinih1,zlib1g
 
 force=0
 [ "${1-}" != --force ] || force=1
