@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that mean harm: what they send must cost little, and must never be read in two ways."""
+import os
+import socket
+import unittest
+
+import census
+import check
+import harness
+import metricskit
+import sessionkit
+
+CANARY = "smuggled-request"
+
+
+class Edge(sessionkit.Case):
+    def connections(self):
+        text = self.daemon.get("/metrics").body.decode()
+        return metricskit.parse(text)["kernd_http_connections"].value()
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
+
+    def tearDown(self):
+        """Whatever a test did: nothing of it is held for long."""
+        census.wait_until(lambda: self.connections() <= 1, harness.seconds(20),
+                          "the end of all connections")
+
+    # ---- two readings of one stream of bytes ----
+
+    def smuggled(self):
+        """A second request, hidden in what another reader would take for a body."""
+        body = harness.as_json({"id": CANARY, "command": ["true"]})
+        return (f"POST /v1/run HTTP/1.1\r\nHost: localhost:{self.daemon.port}\r\n"
+                f"Authorization: Bearer {self.daemon.token}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+
+    def test_smuggling(self):
+        hidden = self.smuggled()
+        size = str(len(hidden) + 5)
+        shapes = (
+            ("Content-Length: " + size, "Transfer-Encoding: chunked"),
+            ("Transfer-Encoding: chunked", "Content-Length: " + size),
+            ("Transfer-Encoding: xchunked", "Content-Length: 5"),
+            ("Transfer-Encoding: chunked", "Transfer-Encoding: identity"),
+            ("Transfer-Encoding: identity", "Transfer-Encoding: chunked"),
+            ("Transfer-Encoding : chunked", "Content-Length: 5"),
+            ("Transfer-Encoding: chunked\t", "Content-Length: 5"),
+            ("Transfer-Encoding:\x0bchunked", "Content-Length: 5"),
+            ("Transfer-Encoding: chunked;q=1", "Content-Length: 5"),
+            ("X: y\r\n Transfer-Encoding: chunked", "Content-Length: 5", "Content-Length: 0"),
+            ("Content-Length: 5", "Content-Length: 0"),
+            ("Content-Length: 5, 5",),
+            ("Content-Length: 005x",),
+        )
+        for lines in shapes:
+            with self.subTest(lines=lines), self.daemon.connect(timeout=20) as connection:
+                head = (f"POST /v1/run HTTP/1.1\r\nHost: localhost:{self.daemon.port}\r\n"
+                        f"Authorization: Bearer {self.daemon.token}\r\n"
+                        "Content-Type: application/json\r\n" + "\r\n".join(lines) + "\r\n\r\n")
+                try:
+                    connection.send(head.encode("latin-1") + b"0\r\n\r\n" + hidden)
+                    answer = connection.read_to_close()
+                except (BrokenPipeError, ConnectionResetError):
+                    answer = b""
+                self.assertNotIn(b"HTTP/1.1 200", answer)
+                # libmicrohttpd 0.9.75 sends the head of its own 400 twice, and closes.
+                self.assertEqual(answer.count(b"HTTP/1.1 "), answer.count(b"HTTP/1.1 400 "),
+                                 answer[:400])
+        self.assertEqual(self.daemon.get(f"/v1/executions/{CANARY}").status, 404)
+
+    def test_a_chunk_with_a_wrong_size_ends_the_connection(self):
+        for chunk in (b"ffffffffffffffff1\r\nx\r\n0\r\n\r\n", b"-1\r\nx\r\n0\r\n\r\n",
+                      b"0x1\r\nx\r\n0\r\n\r\n", b"g\r\nx\r\n0\r\n\r\n", b"1\r\nxy0\r\n\r\n"):
+            with self.subTest(chunk=chunk), self.daemon.connect(timeout=20) as connection:
+                head = (f"POST /v1/run HTTP/1.1\r\nHost: localhost:{self.daemon.port}\r\n"
+                        f"Authorization: Bearer {self.daemon.token}\r\nContent-Type: "
+                        "application/json\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+                try:
+                    connection.send(head + chunk + self.smuggled())
+                    self.assertNotIn(b"HTTP/1.1 200", connection.read_to_close())
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+        self.assertEqual(self.daemon.get(f"/v1/executions/{CANARY}").status, 404)
+
+    # ---- percent games ----
+
+    def test_paths_that_would_like_to_be_others(self):
+        session = self.session()
+        session.put("secret", b"secret")
+        for path in ("%2e%2e/secret", "..%2fsecret", "a/%2e%2e/secret", "%2e/secret", "secret%00",
+                     "%00secret", "secret%2f", "%252e%252e/secret", "%c0%ae%c0%ae/secret",
+                     "secret%0d%0aX: y", "%", "%2", "%zz", "//secret", "./secret", "a//b",
+                     "%5c..%5csecret", "/etc/passwd", "%2fetc%2fpasswd", "..;/secret"):
+            with self.subTest(path=path):
+                reply = self.daemon.get(f"{session.path}/files/{path.replace(' ', '%20')}")
+                self.assertIn(reply.status, (400, 404, 422), reply)
+                self.assertNotIn(b"root:", reply.body)
+        for target in ("/v1/sessions/%2e%2e/version", "/v1%2fversion", "/%76ersion/../v1/version",
+                       "/v1/./version", "/v1/version/", "//v1/version", "/v1/version%00"):
+            with self.subTest(target=target):
+                self.assertIn(self.daemon.get(target).status, (400, 404, 422))
+        # An escaped letter is that letter (RFC 3986, section 6.2.2.2).
+        self.assertEqual(self.daemon.get("/v1/versio%6e").status, 200)
+
+    # ---- too many, too long, too slow ----
+
+    def test_a_thousand_pipelined_requests(self):
+        request = f"GET /healthz HTTP/1.1\r\nHost: localhost:{self.daemon.port}\r\n\r\n".encode()
+        with self.daemon.connect() as connection:
+            connection.send(request * 1000)
+            for _ in range(1000):
+                self.assertEqual(check.reply(connection.reply()).status, 200)
+
+    def test_pipelining_without_reading_ends(self):
+        """Answers that nobody takes stop the server from reading on; a client that leaves is let go."""
+        request = (f"GET /openapi.json HTTP/1.1\r\nHost: localhost:{self.daemon.port}\r\n"
+                   f"Authorization: Bearer {self.daemon.token}\r\n\r\n").encode()
+        with self.daemon.connect(timeout=3) as connection:
+            connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sent = 0
+            try:
+                for _ in range(20000):
+                    sent += connection.socket.send(request)
+            except (TimeoutError, OSError):
+                pass
+            self.assertGreater(sent, len(request))
+            self.assert_success(self.run_command(["true"]))
+        census.wait_until(lambda: self.connections() <= 1, harness.seconds(20), "the end of it")
+
+    def test_many_headers(self):
+        for count in (127, 2000):
+            with self.daemon.connect() as connection:
+                connection.request("GET", "/healthz", [(f"X-{n}", "y") for n in range(count - 1)])
+                self.assertIn(connection.reply().status, (200,) if count < 128 else (400, 431))
+
+    def test_half_open(self):
+        """A client that has closed its side for sending gets no more than it asked for, and goes."""
+        for start in (b"", b"GET ", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n",
+                      b"POST /v1/run HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n{"):
+            with self.subTest(start=start), self.daemon.connect(timeout=60) as connection:
+                connection.send(start)
+                connection.socket.shutdown(socket.SHUT_WR)
+                self.assertNotIn(b" 200 ", connection.read_to_close())
+
+    def test_resets_in_the_middle(self):
+        before = self.descriptors()
+        body = harness.as_json({"command": ["sleep", "30"]})
+        for number in range(60):
+            connection = self.daemon.connect()
+            if number % 3 == 0:
+                connection.send(b"POST /v1/run HTTP/1.1\r\nHost: local")
+            else:
+                connection.request("POST", "/v1/run", {
+                    **self.daemon.authorization(), "Content-Type": "application/json",
+                    **({"Content-Length": "9999"} if number % 3 == 1 else {})}, body)
+            connection.reset()
+        census.wait_until(lambda: self.daemon.get("/v1/stats").json["running"] == 0,
+                          harness.seconds(30), "the end of what nobody waits for")
+        census.wait_until(lambda: self.descriptors() <= before + 8, harness.seconds(20),
+                          "descriptors as before")
+
+    def test_idle_clients_beside_work(self):
+        idle = []
+        try:
+            for _ in range(200):
+                idle.append(self.daemon.connect())
+            for connection in idle[::4]:
+                self.assertEqual(connection.exchange("GET", "/healthz").status, 200)
+            with self.within(10):
+                for _ in range(5):
+                    self.assert_success(self.run_command(["true"]))
+        finally:
+            for connection in idle:
+                connection.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
