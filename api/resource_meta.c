@@ -9,6 +9,7 @@
 
 #include "api/document.h"
 #include "api/resource.h"
+#include "lib/base/clock.h"
 #include "lib/sandbox/sandbox.h"
 
 static void write_text(struct json_out *json, const char *name, const char *text)
@@ -143,6 +144,19 @@ static void write_if_any(struct json_out *json, int64_t value)
     }
 }
 
+static void write_capacity(struct json_out *json, const struct capacity *capacity)
+{
+    json_out_key(json, "capacity");
+    json_out_open(json, '{');
+    write_count(json, "workers", capacity->workers);
+    write_count(json, "workersPerCaller", capacity->workers_per_caller);
+    write_count(json, "workersPerSession", capacity->workers_per_session);
+    write_count(json, "queue", capacity->queue);
+    write_count(json, "queuePerCaller", capacity->queue_per_caller);
+    write_count(json, "memoryMb", capacity->memory_mb);
+    json_out_close(json, '}');
+}
+
 static void write_walls(struct json_out *json, const struct boxes_abilities *abilities)
 {
     json_out_key(json, "enforcement");
@@ -195,6 +209,7 @@ void resource_meta_capabilities(struct api_call *call)
     write_list(&json, "networkModes", networks);
     write_limits(&json, "defaults", sandbox_defaults(sandbox));
     write_limits(&json, "maxima", sandbox_maxima(sandbox));
+    write_capacity(&json, sandbox_capacity(sandbox));
     write_list(&json, "features", features);
     json_out_close(&json, '}');
     document_finish(call);
@@ -218,6 +233,13 @@ void resource_meta_stats(struct api_call *call)
     write_count(&json, "queued", stats.queued);
     write_count(&json, "queueMax", stats.queue_max);
     write_count(&json, "runThreads", stats.run_threads);
+    write_count(&json, "memoryMb", stats.memory_mb);
+    json_out_key(&json, "serviceMs");
+    if (stats.service_ns > 0) {
+        json_out_number(&json, (double)stats.service_ns / CLOCK_NS_PER_MS);
+    } else {
+        json_out_null(&json);
+    }
     write_count(&json, "executionsTotal", stats.executions_total);
     json_out_close(&json, '}');
     resource_finish(call, &json);

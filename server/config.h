@@ -16,6 +16,7 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/strv.h"
+#include "lib/sandbox/capacity.h"
 #include "lib/sandbox/limits.h"
 
 #define CONFIG_KEYS_MAX 96
@@ -42,9 +43,8 @@ struct config {
     bool hint; /* print a line to paste when ready, also when stdout is no terminal */
     bool log_json;
     enum log_level log_level;
-    uint64_t workers; /* 0: from cores and memory */
+    struct capacity capacity; /* zero fields: see capacity.h */
     uint64_t spares;
-    uint64_t queue; /* 0: the sandbox's default */
     uint64_t connections;
     uint64_t max_upload_bytes;
     uint64_t snapshots_max_bytes; /* 0: the sandbox's default */

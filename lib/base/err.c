@@ -76,6 +76,14 @@ int(err_remedy)(struct err *err, const char *format, ...)
     return -1;
 }
 
+int(err_retry_after)(struct err *err, int seconds)
+{
+    if (err != NULL) {
+        err->retry_after_s = seconds;
+    }
+    return -1;
+}
+
 const char *err_errno_text(int sys)
 {
     const char *text = strerrordesc_np(sys);

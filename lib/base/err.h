@@ -122,8 +122,11 @@ int err_prefix(struct err *err, const char *format, ...) __attribute__((format(p
 /* Sets the remedy (one line the caller can act on). Returns -1. */
 int err_remedy(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Sets the seconds for Retry-After. Returns -1. */
+int err_retry_after(struct err *err, int seconds);
+
 /*
- * Compilers and analyzers can't see into err.c: these tell them that the four return -1, and so
+ * Compilers and analyzers can't see into err.c: these tell them that the five return -1, and so
  * that a caller who returns it does not leave its outputs to be read.
  */
 static inline int err_failed(void)
@@ -135,6 +138,7 @@ static inline int err_failed(void)
 #define err_field(...) ((void)err_field(__VA_ARGS__), err_failed())
 #define err_prefix(...) ((void)err_prefix(__VA_ARGS__), err_failed())
 #define err_remedy(...) ((void)err_remedy(__VA_ARGS__), err_failed())
+#define err_retry_after(...) ((void)err_retry_after(__VA_ARGS__), err_failed())
 /* NOLINTEND(readability-identifier-naming) */
 
 /*

@@ -13,97 +13,130 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/budget.h"
+#include "lib/base/clock.h"
+#include "lib/base/turns.h"
 
 #define LONGEST_NAME 12
+/* A new duration counts for an eighth: some calls of another kind don't turn the estimate over. */
+#define SERVICE_SHARE 8
+/* Who comes back later than this finds another queue anyway. */
+#define LONGEST_WAIT_S 60
 
-/* The waiting jobs of one caller; exists only while there are any. */
-struct lane {
-    uint64_t caller;
-    struct pool_job *first;
-    struct pool_job *last;
-    struct lane *next;
+/* So long after its last job a caller counts as one of those that compete. */
+#define CONTENDED_NS (5 * CLOCK_NS_PER_S)
+
+/* A thread of the pool while it has a job. */
+struct pool_worker {
+    struct turns_place place;
+    bool prompt;  /* the job is within its caller's share */
+    bool settled; /* it is in no costly part */
 };
 
 struct pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct lane *lanes; /* in the order in which they are served next */
+    struct turns turns;
+    struct pool_rules rules;
     pthread_t *threads;
     char name[LONGEST_NAME + 1];
     size_t thread_count;
     size_t running;
-    size_t queued;
+    size_t unsettled;
     size_t queue_max;
-    bool closed; /* takes and starts no job */
-    bool ending; /* threads return */
+    int64_t service_ns;
+    bool any;             /* job has started yet */
+    uint64_t last_caller; /* of the job that started last */
+    int64_t changed_ns;   /* when it was another one's turn than before; 0: never */
+    bool closed;          /* takes and starts no job */
+    bool ending;          /* threads return */
 };
 
-static struct lane *lane_of(struct pool *pool, uint64_t caller)
+static bool serves(void *context, const struct turns_caller *caller)
 {
-    struct lane *lane = pool->lanes;
+    const struct pool *pool = context;
+    const struct pool_rules *rules = &pool->rules;
 
-    while (lane != NULL && lane->caller != caller) {
-        lane = lane->next;
-    }
-    return lane;
+    return (rules->per_caller == 0 || caller->running < rules->per_caller) &&
+           (rules->unsettled == 0 || caller->prompt < rules->prompt ||
+            pool->unsettled < rules->unsettled);
 }
 
-static void put_lane_last(struct pool *pool, struct lane *lane)
+static bool starts(void *context, struct pool_job *job)
 {
-    struct lane **end = &pool->lanes;
+    const struct pool *pool = context;
+    const struct pool_rules *rules = &pool->rules;
 
-    while (*end != NULL) {
-        end = &(*end)->next;
+    if (job->claim == NULL || rules->budget == NULL ||
+        budget_raise(rules->budget, job->claim, job->need)) {
+        return true;
     }
-    lane->next = NULL;
-    *end = lane;
+    if (rules->short_of != NULL) {
+        rules->short_of(rules->context);
+    }
+    return false;
 }
 
-static void remove_lane(struct pool *pool, struct lane *lane)
+/* Locked. Is there more than one caller lately? */
+static bool is_contended(const struct pool *pool)
 {
-    struct lane **at = &pool->lanes;
-
-    while (*at != lane) {
-        at = &(*at)->next;
-    }
-    *at = lane->next;
+    return pool->changed_ns != 0 && clock_mono_ns() - pool->changed_ns < CONTENDED_NS;
 }
 
-static void enqueue(struct pool *pool, struct pool_job *job)
+/* Locked. A job of this caller starts. */
+static void note_caller(struct pool *pool, const struct turns_caller *caller)
 {
-    struct lane *lane = lane_of(pool, job->caller);
-
-    if (lane == NULL) {
-        lane = alloc_zero(1, sizeof(*lane));
-        lane->caller = job->caller;
-        put_lane_last(pool, lane);
+    if (caller->id != pool->last_caller) {
+        /* The first one of all competes with nobody. */
+        pool->changed_ns = pool->any ? clock_mono_ns() : 0;
+        pool->last_caller = caller->id;
+        pool->any = true;
     }
-    job->next = NULL;
-    if (lane->first == NULL) {
-        lane->first = job;
-    } else {
-        lane->last->next = job;
-    }
-    lane->last = job;
-    pool->queued++;
 }
 
-/* The job at the head of the lane whose turn it is; the lane goes to the back. */
-static struct pool_job *dequeue(struct pool *pool)
+/* Locked. The next job that may start, NULL: none. */
+static struct pool_job *take(struct pool *pool, struct pool_worker *worker)
 {
-    struct lane *lane = pool->lanes;
-    struct pool_job *job = lane->first;
+    const struct turns_rule rule = {
+        .serves = serves, .starts = starts, .per_group = pool->rules.per_group, .context = pool
+    };
+    struct pool_job *job = turns_take(&pool->turns, &rule, &worker->place);
 
-    pool->lanes = lane->next;
-    lane->first = job->next;
-    pool->queued--;
-    if (lane->first == NULL) {
-        free(lane);
-    } else {
-        put_lane_last(pool, lane);
+    if (job != NULL) {
+        worker->prompt = worker->place.caller->prompt < pool->rules.prompt;
+        worker->place.caller->prompt += worker->prompt ? 1 : 0;
+        worker->settled = false;
+        note_caller(pool, worker->place.caller);
+        job->favoured = !is_contended(pool) ||
+                        (worker->place.caller->running == 1 && worker->place.caller->queued == 0);
+        job->worker = worker;
+        pool->unsettled++;
+        pool->running++;
     }
-    job->next = NULL;
     return job;
+}
+
+/* Locked. */
+static void settle(struct pool *pool, struct pool_worker *worker, bool settled)
+{
+    if (worker->settled != settled) {
+        worker->settled = settled;
+        pool->unsettled = settled ? pool->unsettled - 1 : pool->unsettled + 1;
+    }
+}
+
+/* Locked. Its job has run, and may be gone. */
+static void leave(struct pool *pool, struct pool_worker *worker, int64_t began_ns)
+{
+    const int64_t took_ns = clock_mono_ns() - began_ns;
+
+    settle(pool, worker, true);
+    worker->place.caller->prompt -= worker->prompt ? 1 : 0;
+    turns_leave(&pool->turns, &worker->place);
+    pool->running--;
+    pool->service_ns = pool->service_ns == 0
+                           ? took_ns
+                           : pool->service_ns + (took_ns - pool->service_ns) / SERVICE_SHARE;
 }
 
 static void *work(void *argument)
@@ -112,18 +145,23 @@ static void *work(void *argument)
 
     (void)pthread_mutex_lock(&pool->lock);
     while (!pool->ending) {
-        struct pool_job *job = NULL;
+        struct pool_worker worker = { .settled = false };
+        struct pool_job *job = take(pool, &worker);
+        int64_t began_ns;
 
-        if (pool->queued == 0) {
+        if (job == NULL) {
             (void)pthread_cond_wait(&pool->wake, &pool->lock);
             continue;
         }
-        job = dequeue(pool);
-        pool->running++;
+        /* What ended may have made room for more than one. */
+        if (pool->turns.queued > 0) {
+            (void)pthread_cond_signal(&pool->wake);
+        }
         (void)pthread_mutex_unlock(&pool->lock);
+        began_ns = clock_mono_ns();
         job->run(job);
         (void)pthread_mutex_lock(&pool->lock);
-        pool->running--;
+        leave(pool, &worker, began_ns);
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -164,16 +202,34 @@ struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct
     return pool;
 }
 
+void pool_set_rules(struct pool *pool, const struct pool_rules *rules)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->rules = *rules;
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+/* Locked. It will not start: what it waited for is free for others. */
+static void forget_claim(struct pool *pool, const struct pool_job *job)
+{
+    if (job->claim != NULL && pool->rules.budget != NULL &&
+        budget_forget(pool->rules.budget, job->claim)) {
+        (void)pthread_cond_signal(&pool->wake);
+    }
+}
+
 void pool_close(struct pool *pool)
 {
     struct pool_job *dropped = NULL;
     struct pool_job **end = &dropped;
+    struct pool_job *job;
 
     (void)pthread_mutex_lock(&pool->lock);
     pool->closed = true;
-    while (pool->queued > 0) {
-        *end = dequeue(pool);
-        end = &(*end)->next;
+    while ((job = turns_pop(&pool->turns)) != NULL) {
+        forget_claim(pool, job);
+        *end = job;
+        end = &job->next;
     }
     (void)pthread_mutex_unlock(&pool->lock);
     /* Without the lock: drop may call the pool. */
@@ -204,22 +260,55 @@ void pool_free(struct pool *pool)
     free(pool);
 }
 
-static int submit(struct pool *pool, struct pool_job *job, size_t queue_max, struct err *err)
+/* Locked. Seconds until so many waiting jobs have started, when so many run side by side. */
+static int wait_s(const struct pool *pool, size_t waiting, size_t abreast)
+{
+    const double each_s = (double)pool->service_ns / (double)CLOCK_NS_PER_S;
+    const double all_s = each_s * (double)(waiting + 1) / (double)(abreast > 0 ? abreast : 1);
+
+    return all_s >= LONGEST_WAIT_S ? LONGEST_WAIT_S : 1 + (int)all_s;
+}
+
+/* Locked. As many of the queued jobs as there are idle threads don't wait: they are being taken. */
+static size_t idle_threads(const struct pool *pool)
+{
+    return pool->thread_count - pool->running;
+}
+
+/* Locked. Is there a place in the queue? 0 or -1. */
+static int check_room(struct pool *pool, const struct pool_job *job, struct err *err)
+{
+    const struct pool_rules *rules = &pool->rules;
+    const size_t queued = pool->turns.queued;
+    const size_t own = turns_queued_of(&pool->turns, job->caller);
+    const size_t idle = idle_threads(pool);
+
+    if (queued >= idle && queued - idle >= pool->queue_max) {
+        (void)err_set(err, ERR_QUEUE_FULL, 0, "%zu calls are waiting already", queued);
+        return err_retry_after(err, wait_s(pool, queued, pool->thread_count));
+    }
+    if (rules->queue_per_caller > 0 && own >= idle && own - idle >= rules->queue_per_caller) {
+        (void)err_set(err, ERR_TOO_MANY_REQUESTS, 0, "%zu calls of this caller are waiting already",
+                      own);
+        return err_retry_after(
+            err, wait_s(pool, own, rules->per_caller > 0 ? rules->per_caller : pool->thread_count));
+    }
+    return 0;
+}
+
+static int submit(struct pool *pool, struct pool_job *job, bool admitted, struct err *err)
 {
     int result = 0;
-    size_t idle;
 
     /* The signal comes behind the lock, which the woken thread takes at once. */
     (void)pthread_mutex_lock(&pool->lock);
-    /* As many of the queued jobs as there are idle threads don't wait: they are just being taken.
-     */
-    idle = pool->thread_count - pool->running;
     if (pool->closed) {
         result = err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
-    } else if (pool->queued >= idle && pool->queued - idle >= queue_max) {
-        result = err_set(err, ERR_QUEUE_FULL, 0, "%zu calls are waiting already", pool->queued);
-    } else {
-        enqueue(pool, job);
+    } else if (!admitted) {
+        result = check_room(pool, job, err);
+    }
+    if (result == 0) {
+        turns_put(&pool->turns, job);
     }
     (void)pthread_mutex_unlock(&pool->lock);
     if (result == 0) {
@@ -230,51 +319,42 @@ static int submit(struct pool *pool, struct pool_job *job, size_t queue_max, str
 
 int pool_submit(struct pool *pool, struct pool_job *job, struct err *err)
 {
-    return submit(pool, job, pool->queue_max, err);
+    return submit(pool, job, false, err);
 }
 
 int pool_resubmit(struct pool *pool, struct pool_job *job, struct err *err)
 {
-    return submit(pool, job, SIZE_MAX, err);
+    return submit(pool, job, true, err);
 }
 
-/* The job before this one in its lane, itself when it is first, NULL when it is not there. */
-static struct pool_job *before_in_lane(struct lane *lane, const struct pool_job *job)
+void pool_settle(struct pool *pool, struct pool_job *job, bool settled)
 {
-    struct pool_job *before = lane->first;
+    bool more;
 
-    if (before == job) {
-        return before;
+    (void)pthread_mutex_lock(&pool->lock);
+    settle(pool, job->worker, settled);
+    more = pool->turns.queued > 0;
+    (void)pthread_mutex_unlock(&pool->lock);
+    if (more) {
+        (void)pthread_cond_signal(&pool->wake);
     }
-    while (before != NULL && before->next != job) {
-        before = before->next;
-    }
-    return before;
 }
 
-static bool withdraw_locked(struct pool *pool, struct pool_job *job)
+void pool_wake(struct pool *pool)
 {
-    struct lane *lane = lane_of(pool, job->caller);
-    struct pool_job *before = lane == NULL ? NULL : before_in_lane(lane, job);
+    (void)pthread_mutex_lock(&pool->lock);
+    (void)pthread_cond_signal(&pool->wake);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
 
-    if (before == NULL) {
-        return false;
-    }
-    if (before == job) {
-        lane->first = job->next;
-    } else {
-        before->next = job->next;
-    }
-    if (lane->last == job) {
-        lane->last = before;
-    }
-    if (lane->first == NULL) {
-        remove_lane(pool, lane);
-        free(lane);
-    }
-    pool->queued--;
-    job->next = NULL;
-    return true;
+int pool_wait_s(struct pool *pool)
+{
+    int seconds;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    seconds = wait_s(pool, pool->turns.queued, pool->thread_count);
+    (void)pthread_mutex_unlock(&pool->lock);
+    return seconds;
 }
 
 bool pool_withdraw(struct pool *pool, struct pool_job *job)
@@ -282,53 +362,12 @@ bool pool_withdraw(struct pool *pool, struct pool_job *job)
     bool found = false;
 
     (void)pthread_mutex_lock(&pool->lock);
-    found = withdraw_locked(pool, job);
+    found = turns_remove(&pool->turns, job);
+    if (found) {
+        forget_claim(pool, job);
+    }
     (void)pthread_mutex_unlock(&pool->lock);
     return found;
-}
-
-static long place_in_lane(const struct lane *lane, const struct pool_job *job)
-{
-    long place = 0;
-
-    for (const struct pool_job *at = lane->first; at != job; at = at->next) {
-        if (at == NULL) {
-            return -1;
-        }
-        place++;
-    }
-    return place;
-}
-
-static long lane_length(const struct lane *lane, long at_most)
-{
-    long length = 0;
-
-    for (const struct pool_job *at = lane->first; at != NULL && length < at_most; at = at->next) {
-        length++;
-    }
-    return length;
-}
-
-/*
- * In the round in which the job runs, each earlier lane has had one turn more than the job's own
- * lane had before it, each later lane as many.
- */
-static long position_locked(struct pool *pool, const struct pool_job *job)
-{
-    const struct lane *own = lane_of(pool, job->caller);
-    long place = own == NULL ? -1 : place_in_lane(own, job);
-    long position = place;
-    bool earlier = true;
-
-    for (const struct lane *lane = pool->lanes; place >= 0 && lane != NULL; lane = lane->next) {
-        if (lane == own) {
-            earlier = false;
-        } else {
-            position += lane_length(lane, earlier ? place + 1 : place);
-        }
-    }
-    return position;
 }
 
 long pool_position(struct pool *pool, const struct pool_job *job)
@@ -336,7 +375,7 @@ long pool_position(struct pool *pool, const struct pool_job *job)
     long position = -1;
 
     (void)pthread_mutex_lock(&pool->lock);
-    position = position_locked(pool, job);
+    position = turns_position(&pool->turns, job);
     (void)pthread_mutex_unlock(&pool->lock);
     return position;
 }
@@ -344,9 +383,11 @@ long pool_position(struct pool *pool, const struct pool_job *job)
 void pool_stats(struct pool *pool, struct pool_stats *ret_stats)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    ret_stats->threads = pool->thread_count;
-    ret_stats->running = pool->running;
-    ret_stats->queued = pool->queued;
-    ret_stats->queue_max = pool->queue_max;
+    *ret_stats = (struct pool_stats){ .threads = pool->thread_count,
+                                      .running = pool->running,
+                                      .queued = pool->turns.queued,
+                                      .queue_max = pool->queue_max,
+                                      .contended = is_contended(pool),
+                                      .service_ns = pool->service_ns };
     (void)pthread_mutex_unlock(&pool->lock);
 }

@@ -2,9 +2,10 @@
 /*
  * pool: a fixed number of threads and a bounded queue that is fair between callers.
  *
- * Jobs carry a caller key; the queue serves keys in turn (round robin), each key first in first
- * out, so that one caller's flood delays its own jobs only. The threads never end before
- * pool_free: a box dies with the thread that started it (PR_SET_PDEATHSIG, prctl(2)).
+ * Jobs carry a caller and a group (a session); callers are served in turn, and so are the groups of
+ * one (turns.h). struct pool_rules bounds what one of them can hold, so that a flood delays the
+ * jobs of its own caller only. The threads never end before pool_free: a box dies with the thread
+ * that started it (PR_SET_PDEATHSIG, prctl(2)).
  */
 #ifndef KERND_BASE_POOL_H
 #define KERND_BASE_POOL_H
@@ -15,14 +16,40 @@
 
 #include "lib/base/err.h"
 
+struct budget;
+struct budget_claim;
 struct pool;
+struct pool_worker;
 
 /* Embedded by the caller in its own object; belongs to the pool from submit until run or drop. */
 struct pool_job {
     void (*run)(struct pool_job *job);  /* on a pool thread; may free the job */
     void (*drop)(struct pool_job *job); /* instead of run when the pool is freed first */
-    uint64_t caller;                    /* fairness key */
-    struct pool_job *next;              /* the pool's own */
+    uint64_t caller;
+    uint64_t group;             /* of its caller's jobs; 0 is one as any other */
+    struct budget_claim *claim; /* NULL, or it starts when this can be raised to need */
+    uint64_t need;
+    bool favoured;         /* when it runs: it competes with none, or is its caller's only one */
+    struct pool_job *next; /* the pool's own, as what follows */
+    struct pool_worker *worker; /* while it runs */
+};
+
+/*
+ * What one caller may hold; zero fields: no bound of that kind.
+ *
+ * Starting and ending a job costs most of its processor time, and more of that at once than there
+ * are processors makes all of them late. So of each caller `prompt` jobs start at once; those
+ * beyond start only while fewer than `unsettled` jobs of the pool are in such a part (pool_settle).
+ */
+struct pool_rules {
+    size_t per_caller; /* jobs that run at the same time */
+    size_t per_group;
+    size_t prompt;
+    size_t unsettled;
+    size_t queue_per_caller;         /* jobs that wait */
+    struct budget *budget;           /* of the claims */
+    void (*short_of)(void *context); /* a claim waits; called with the pool locked: no blocking */
+    void *context;
 };
 
 struct pool_stats {
@@ -30,6 +57,8 @@ struct pool_stats {
     size_t running;
     size_t queued;
     size_t queue_max;
+    bool contended;     /* jobs of several callers ran in the last seconds */
+    int64_t service_ns; /* how long jobs took lately, a moving mean; 0: none ended yet */
 };
 
 /*
@@ -38,6 +67,9 @@ struct pool_stats {
  */
 struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct err *err);
 
+/* Before the first job. Borrows the budget. */
+void pool_set_rules(struct pool *pool, const struct pool_rules *rules);
+
 /*
  * Runs no new job: queued ones are dropped; waits for running ones, joins, frees. NULL is fine.
  * pool_close alone does the first half (later submits fail), for a drain.
@@ -45,12 +77,27 @@ struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct
 void pool_close(struct pool *pool);
 void pool_free(struct pool *pool);
 
-/* Any thread, never blocks. 0, or -1 with QUEUE_FULL or SHUTTING_DOWN (the job stays the caller's).
+/*
+ * Any thread, never blocks. 0, or -1 (the job stays the caller's) with SHUTTING_DOWN, QUEUE_FULL,
+ * or TOO_MANY_REQUESTS when the rest of the queue is for other callers; the latter two with the
+ * time after which a place should be free, from how long jobs took lately.
  */
 int pool_submit(struct pool *pool, struct pool_job *job, struct err *err);
 
 /* As pool_submit for work that was admitted before: it never finds the queue full. */
 int pool_resubmit(struct pool *pool, struct pool_job *job, struct err *err);
+
+/*
+ * The costly part of this job's start is over, or (settled: false) that of its end begins. By the
+ * job itself while it runs; idempotent.
+ */
+void pool_settle(struct pool *pool, struct pool_job *job, bool settled);
+
+/* Something that jobs wait for (their claims) may be there now. */
+void pool_wake(struct pool *pool);
+
+/* Seconds, at least 1, after which a job that waits now should have started. */
+int pool_wait_s(struct pool *pool);
 
 /*
  * Takes a job that has not started yet out of the queue. True: it is the caller's again. For this

@@ -190,6 +190,9 @@ int cell_run_once(struct box *box, const struct cell_code *code, struct box_io *
         /* It failed to come: it ended (the pump tells how), or time or patience did. */
         io->peer_fd = box_driver(box, io->deadline, io->cancel, NULL);
     }
+    if (code->up != NULL) {
+        code->up(code->context);
+    }
     *ret_stop = pump(box, &once);
     wire_done(&once.wire);
     return 0;

@@ -54,6 +54,8 @@ struct cell_code {
     const char *cwd;              /* absolute path in the box; NULL: /workspace */
     bool live;                    /* python: stdout leaves at each line end, not in blocks */
     struct cell_results *results; /* where rich results are added */
+    void (*up)(void *context);    /* may be NULL: the interpreter is up, as far as can be known */
+    void *context;
 };
 
 /*

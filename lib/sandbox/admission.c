@@ -108,6 +108,7 @@ static void queue_timed_out(struct alarm_entry *entry)
         (void)err_set(&failure, ERR_QUEUE_TIMEOUT, 0,
                       "it was not started within queueTimeoutS of %g",
                       execution->request->queue_timeout_s);
+        (void)err_retry_after(&failure, pool_wait_s(execution->sandbox->pool));
         end(execution, &failure);
     }
 }
@@ -236,17 +237,29 @@ static int list_named(struct sandbox *sandbox, struct execution *execution, stru
     return result;
 }
 
+/* What its box may use has to be there before it starts; a cell needs what its kernel may use. */
+static void claim_memory(struct execution *execution, struct warm *warm)
+{
+    const struct limits *limits = warm != NULL ? &warm->limits : &execution->request->limits;
+
+    execution->memory.lasting = execution->request->detach;
+    execution->job.claim = warm != NULL ? &warm->memory : &execution->memory;
+    execution->job.need = capacity_need(limits);
+}
+
 static void prepare(struct execution *execution, struct warm *warm)
 {
     execution->job.run = job_run;
     execution->job.drop = job_drop;
     execution->job.caller = execution->request->caller;
+    claim_memory(execution, warm);
     if (warm != NULL) {
         execution->warm = warm_ref(warm);
         (void)snprintf(execution->kernel_id, sizeof(execution->kernel_id), "%s", warm->id);
         (void)snprintf(execution->session_id, sizeof(execution->session_id), "%s",
                        warm->session_id);
     }
+    execution->job.group = capacity_group(execution->session_id);
 }
 
 static struct execution *submit(struct sandbox *sandbox, struct warm *warm,

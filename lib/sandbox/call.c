@@ -30,9 +30,6 @@
 #include "lib/sandbox/vetting.h"
 #include "lib/sandbox/warm.h"
 #include "lib/sandbox/warm_cell.h"
-#include "lib/work/workspace.h"
-
-#define FRESH_PREFIX "call-"
 
 /* What one call needs while it runs. */
 struct call {
@@ -86,6 +83,22 @@ static void prepare_io(struct call *call)
     };
 }
 
+/* Launching and taking down are what the run lane does not do too much of at once. */
+static void set_settled(struct call *call, bool settled)
+{
+    struct execution *execution = call->execution;
+
+    pool_settle(execution->request->detach ? execution->sandbox->background
+                                           : execution->sandbox->pool,
+                &execution->job, settled);
+}
+
+/* What follows is the program's own time. */
+static void program_begins(void *context)
+{
+    set_settled(context, true);
+}
+
 static void drop_box(struct call *call)
 {
     struct box_outcome outcome;
@@ -107,6 +120,7 @@ static int run_command(struct call *call, const struct strv *env, enum box_stop 
         return -1;
     }
     steps_mark(call->io.steps, STEP_SEND);
+    set_settled(call, true);
     *ret_stop = box_pump(call->box, &call->io);
     return 0;
 }
@@ -132,9 +146,12 @@ static int run_code(struct call *call, const struct strv *env, enum box_stop *re
                               .code_size = request->code_size,
                               .results = &call->cells,
                               .env = &call->change,
-                              .live = request->live_output };
+                              .live = request->live_output,
+                              .up = program_begins,
+                              .context = call };
 
     if (call->booted != NULL) {
+        set_settled(call, true);
         if (cell_run_booted(call->booted, &code, &call->io, ret_stop, NULL) == 0) {
             return 0;
         }
@@ -192,6 +209,7 @@ static void finish_box(struct call *call, enum box_stop stop)
     struct box_enforced enforced;
     struct box_outcome outcome;
 
+    set_settled(call, false);
     box_enforced(call->box, &enforced);
     call->result->enforced = (struct run_enforced){
         .memory = enforced.memory, .pids = enforced.pids, .cpu = enforced.cpu, .disk = enforced.disk
@@ -231,8 +249,12 @@ static void tell_changes(struct call *call)
 static bool take_spare(struct call *call)
 {
     const struct boxing boxing = boxing_of(call);
-    struct spare *spare = spares_take(call->execution->sandbox->spares, &boxing);
+    struct spare *spare = NULL;
 
+    /* Where callers compete, a flood would take them all, and be no quicker for it. */
+    if (call->execution->job.favoured) {
+        spare = spares_take(call->execution->sandbox->spares, &boxing);
+    }
     if (spare == NULL) {
         return false;
     }
@@ -303,7 +325,7 @@ static int run_somewhere(struct call *call, struct err *err)
     if (take_spare(call)) {
         return run_in_place(call, err);
     }
-    name = alloc_printf(FRESH_PREFIX "%s", call->execution->id);
+    name = alloc_printf(PLACE_FRESH_PREFIX "%s", call->execution->id);
     if (place_open_fresh(call->execution->sandbox, name, &call->place, err) < 0) {
         return -1;
     }
@@ -352,11 +374,13 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     if (cancel_get(&execution->cancel) != CANCEL_NONE) {
         set_cancelled(&call);
     } else if (execution->warm != NULL) {
+        set_settled(&call, true);
         (void)warm_cell_run(execution->warm, execution, &failure);
     } else if (run_somewhere(&call, &failure) < 0 && failure.code == ERR_CANCELLED) {
         failure = ERR_INIT;
         set_cancelled(&call);
     }
+    capacity_give(sandbox, &execution->memory, 0);
     execution->result.finished_wall_ms = clock_wall_ms();
     settle(&call, &failure);
     execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
@@ -368,21 +392,4 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     place_close(&call.place);
     execution_leave(execution);
     spares_refill(sandbox->spares);
-}
-
-static void sweep_one(void *context, const char *name)
-{
-    struct sandbox *sandbox = context;
-
-    if (text_starts_with(name, FRESH_PREFIX)) {
-        (void)workspace_discard(sandbox->workspaces, name, NULL);
-    }
-}
-
-void call_sweep(struct sandbox *sandbox)
-{
-    struct remove_left left;
-
-    (void)workspace_each(sandbox->workspaces, sweep_one, sandbox, NULL);
-    (void)workspace_purge(sandbox->workspaces, NULL, &left);
 }

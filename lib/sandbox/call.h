@@ -14,7 +14,4 @@ struct sandbox;
  */
 void call_run(struct sandbox *sandbox, struct execution *execution);
 
-/* Removes the workspaces of one-shot calls that a killed server left. At start, before any call. */
-void call_sweep(struct sandbox *sandbox);
-
 #endif

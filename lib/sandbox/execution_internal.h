@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "lib/base/alarm.h"
+#include "lib/base/budget.h"
 #include "lib/base/feed.h"
 #include "lib/base/pool.h"
 #include "lib/sandbox/events.h"
@@ -29,7 +30,8 @@ struct execution {
     struct run_request *request; /* owned */
     struct cancel cancel;
     struct pool_job job;
-    struct sandbox *sandbox; /* borrowed: outlives every execution */
+    struct budget_claim memory; /* of its box; a cell has none of its own */
+    struct sandbox *sandbox;    /* borrowed: outlives every execution */
     int64_t queued_ns;
     struct steps steps; /* of whoever has the execution: its submitter, then its run thread */
     int64_t queued_wall_ms;

@@ -17,6 +17,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 #include "lib/box/spawn.h"
 #include "lib/sandbox/mounts.h"
 #include "lib/sandbox/point.h"
@@ -233,4 +234,21 @@ void place_close(struct place *place)
     }
     free(place->name);
     free(place->path);
+}
+
+static void sweep_one(void *context, const char *name)
+{
+    struct sandbox *sandbox = context;
+
+    if (text_starts_with(name, PLACE_FRESH_PREFIX)) {
+        (void)workspace_discard(sandbox->workspaces, name, NULL);
+    }
+}
+
+void place_sweep(struct sandbox *sandbox)
+{
+    struct remove_left left;
+
+    (void)workspace_each(sandbox->workspaces, sweep_one, sandbox, NULL);
+    (void)workspace_purge(sandbox->workspaces, NULL, &left);
 }

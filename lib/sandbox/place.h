@@ -18,6 +18,9 @@ struct sandbox;
 /* A result names at most this many changed files. */
 #define PLACE_CHANGES_MAX ((size_t)10000)
 
+/* Names of the workspaces of calls that have none of their own. */
+#define PLACE_FRESH_PREFIX "call-"
+
 struct place {
     struct sandbox *sandbox;
     char *name;    /* of an owned directory below the workspaces, NULL: none */
@@ -57,5 +60,8 @@ void place_collect(struct place *place, const struct run_request *request,
 
 /* Removes a fresh directory (what can't be removed waits in the trash); frees. */
 void place_close(struct place *place);
+
+/* Removes the workspaces of one-shot calls that a killed server left. At start, before any call. */
+void place_sweep(struct sandbox *sandbox);
 
 #endif

@@ -22,7 +22,6 @@
 #include "lib/box/seccomp.h"
 #include "lib/journal/journal.h"
 #include "lib/sandbox/admission.h"
-#include "lib/sandbox/call.h"
 #include "lib/sandbox/environments.h"
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/idempotency.h"
@@ -30,6 +29,7 @@
 #include "lib/sandbox/kernels.h"
 #include "lib/sandbox/lanes.h"
 #include "lib/sandbox/language.h"
+#include "lib/sandbox/place.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
@@ -41,6 +41,7 @@
 #include "lib/store/rows_kernel.h"
 #include "lib/work/workspace.h"
 
+#define MIB (UINT64_C(1) << 20)
 /* Below this much free space in the state directory new work is refused (507). */
 #define FREE_SPACE_FLOOR (UINT64_C(64) << 20)
 /* After a cancel every box is gone within the stop ladder; this is its outer bound. */
@@ -97,7 +98,7 @@ static int open_state(struct sandbox *sandbox, const struct sandbox_config *conf
     session_table_init(&sandbox->sessions, sandbox->store, sandbox->workspaces,
                        sandbox->workspaces_path);
     staging_sweep(sandbox);
-    call_sweep(sandbox);
+    place_sweep(sandbox);
     session_remove_leftovers(sandbox);
     records_lose(sandbox);
     idempotency_lose(sandbox);
@@ -120,6 +121,12 @@ static int open_snapshots(struct sandbox *sandbox, const struct sandbox_config *
     return sandbox->snapshots == NULL ? -1 : 0;
 }
 
+/* One box can't have more than all of them together. */
+static void cut_memory(struct limits *limits, uint64_t budget_mb)
+{
+    limits->memory_mb = limits->memory_mb > budget_mb ? budget_mb : limits->memory_mb;
+}
+
 static void init(struct sandbox *sandbox, const struct sandbox_config *config)
 {
     sandbox->workspaces = -1;
@@ -132,6 +139,11 @@ static void init(struct sandbox *sandbox, const struct sandbox_config *config)
     limits_fill(&sandbox->maxima, &config->maxima);
     limits_defaults(&sandbox->defaults);
     limits_fill(&sandbox->defaults, &config->defaults);
+    sandbox->capacity = config->capacity;
+    capacity_choose(&sandbox->capacity);
+    cut_memory(&sandbox->maxima, sandbox->capacity.memory_mb);
+    cut_memory(&sandbox->defaults, sandbox->capacity.memory_mb);
+    sandbox->budget = budget_new(sandbox->capacity.memory_mb * MIB);
 }
 
 int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandbox, struct err *err)
@@ -142,7 +154,7 @@ int sandbox_open(const struct sandbox_config *config, struct sandbox **ret_sandb
     if (lanes_open(sandbox, config, err) < 0 || open_state(sandbox, config, err) < 0 ||
         open_snapshots(sandbox, config, err) < 0 ||
         (sandbox->environments = environments_open(sandbox, config->state_dir, err)) == NULL ||
-        lanes_open_confined(sandbox, config, err) < 0) {
+        lanes_open_confined(sandbox, err) < 0) {
         sandbox_close(sandbox);
         return -1;
     }
@@ -155,12 +167,17 @@ void sandbox_close(struct sandbox *sandbox)
     if (sandbox == NULL) {
         return;
     }
+    if (sandbox->spares != NULL) { /* what waits asks them to give way */
+        pool_close(sandbox->pool);
+        pool_close(sandbox->background);
+    }
     pool_free(sandbox->files); /* it wakes the janitor */
     janitor_free(sandbox->janitor);
     alarm_free(sandbox->alarm);
     spares_free(sandbox->spares);
     pool_free(sandbox->background);
     pool_free(sandbox->pool);
+    budget_free(sandbox->budget);
     boxes_close(sandbox->boxes);
     if (sandbox->sessions.store != NULL) {
         session_table_done(&sandbox->sessions);
@@ -255,6 +272,11 @@ bool sandbox_idle(struct sandbox *sandbox)
            kernels_table_count(&sandbox->kernels, NULL) == 0;
 }
 
+const struct capacity *sandbox_capacity(const struct sandbox *sandbox)
+{
+    return &sandbox->capacity;
+}
+
 const struct limits *sandbox_maxima(const struct sandbox *sandbox)
 {
     return &sandbox->maxima;
@@ -270,7 +292,9 @@ void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
     struct pool_stats pool;
     struct store_stats store;
     struct spares_stats spares;
+    struct budget_stats memory;
 
+    budget_stats(sandbox->budget, &memory);
     spares_stats(sandbox->spares, &spares);
     pool_stats(sandbox->pool, &pool);
     store_stats(sandbox->store, &store);
@@ -279,6 +303,8 @@ void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
         .running = pool.running,
         .queued = pool.queued,
         .queue_max = pool.queue_max,
+        .service_ns = pool.service_ns,
+        .memory_mb = memory.used / MIB,
         .boxes = boxes_running(sandbox->boxes),
         .spares = spares.waiting,
         .spare_hits = spares.hits,

@@ -16,6 +16,7 @@
 #include "lib/base/err.h"
 #include "lib/box/boxes.h"
 #include "lib/box/remedy.h"
+#include "lib/sandbox/capacity.h"
 #include "lib/sandbox/execution.h"
 #include "lib/sandbox/limits.h"
 #include "lib/sandbox/run.h"
@@ -38,9 +39,8 @@ struct sandbox_config {
     const char *const *workspace_roots; /* NULL, or only below these may a caller's workspace be */
     const char *engine;                 /* "auto", "bubblewrap", "kern" */
     const char *launcher;               /* NULL: found in PATH */
-    size_t run_threads;                 /* 0: from cores and memory */
+    struct capacity capacity;           /* zero fields: see capacity.h */
     size_t spares_max;                  /* boxes kept ready at most; 0: none */
-    size_t queue_max;                   /* 0: default 256 */
     uint64_t snapshots_max_bytes;       /* of all archives; 0: see snapshots.h */
     double snapshots_max_age_s;         /* of those without a name; 0: see snapshots.h */
     uint64_t workspace_files;           /* files and directories of a workspace; 0: see boxes.h */
@@ -55,6 +55,8 @@ struct sandbox_stats {
     size_t running;
     size_t queued;
     size_t queue_max;
+    int64_t service_ns; /* how long executions took lately; 0: none ended yet */
+    uint64_t memory_mb; /* claimed by boxes */
     size_t boxes;
     size_t spares; /* boxes started ahead and waiting */
     uint64_t spare_hits;
@@ -84,6 +86,7 @@ int sandbox_ready(struct sandbox *sandbox, struct err *err);
  */
 bool sandbox_idle(struct sandbox *sandbox);
 
+const struct capacity *sandbox_capacity(const struct sandbox *sandbox);
 const struct limits *sandbox_maxima(const struct sandbox *sandbox);
 const struct limits *sandbox_defaults(const struct sandbox *sandbox);
 void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats);

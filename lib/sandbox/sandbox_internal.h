@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "lib/base/budget.h"
 #include "lib/base/pool.h"
 #include "lib/box/boxes.h"
 #include "lib/sandbox/kernels_table.h"
@@ -31,7 +32,8 @@ struct sandbox {
     char *workspaces_path; /* parent of all owned workspaces */
     int workspaces;        /* the same, open as a directory */
     struct boxes *boxes;
-    struct pool *pool; /* the run lane */
+    struct budget *budget; /* memory of all boxes */
+    struct pool *pool;     /* the run lane */
     struct store *store;
     struct journal *journal;
     struct alarm *alarm;     /* deadlines of the queue */
@@ -51,6 +53,7 @@ struct sandbox {
     struct spares *spares;
     struct live live;
     struct kernels_table kernels;
+    struct capacity capacity;
     struct limits maxima;
     struct limits defaults;
     atomic_ullong executions_total;

@@ -103,8 +103,12 @@ struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing)
     return shelf;
 }
 
-void shelf_free(struct shelf *shelf)
+void shelf_release(struct shelf *shelf)
 {
+    shelf->references--;
+    if (shelf->references > 0) {
+        return;
+    }
     run_request_free(shelf->like);
     free(shelf->workspace);
     free(shelf);

@@ -43,6 +43,8 @@ bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing);
 
 /* A shelf for calls like this one, with one reference. */
 struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing);
-void shelf_free(struct shelf *shelf);
+
+/* Gives one reference back, under the lock of the spares. */
+void shelf_release(struct shelf *shelf);
 
 #endif

@@ -17,6 +17,7 @@
 #include "lib/box/box.h"
 #include "lib/cell/cell.h"
 #include "lib/sandbox/boxing.h"
+#include "lib/sandbox/capacity.h"
 #include "lib/sandbox/shelf.h"
 
 #define BOOT_S 20
@@ -33,6 +34,7 @@ void spare_free(struct spare *spare)
     if (spare->box != NULL) {
         box_end(spare->box, NULL, &outcome);
     }
+    capacity_give(spare->sandbox, &spare->memory, 0);
     if (spare->place.path != NULL) {
         place_close(&spare->place);
     }
@@ -75,6 +77,7 @@ struct spare *spare_boot(struct sandbox *sandbox, const struct shelf *shelf, str
                              .cancel = cancel,
                              .driver = shelf->driver };
 
+    spare->sandbox = sandbox;
     if (open_place(sandbox, shelf, spare, NULL) < 0) {
         spare_free(spare);
         return NULL;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/budget.h"
 #include "lib/base/cancel.h"
 #include "lib/base/strv.h"
 #include "lib/sandbox/place.h"
@@ -17,6 +18,8 @@ struct sandbox;
 struct shelf;
 
 struct spare {
+    struct sandbox *sandbox;
+    struct budget_claim memory;
     struct box *box;
     struct cell_booted *booted; /* NULL: the box waits for its program */
     struct strv env;            /* what it was booted with */

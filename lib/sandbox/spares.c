@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spares: taking, filling and emptying the shelves.
+ * spares: taking from the shelves and emptying them.
  * Owns: the shelves, their spares, and the lane that boots them.
  * Threads: any; boxes are started and ended outside the lock.
  * May include: all of lib.
@@ -8,6 +8,7 @@
 #include "lib/sandbox/spares.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
@@ -18,33 +19,15 @@
 #include "lib/sandbox/guest_env.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/shelf.h"
+#include "lib/sandbox/spares_internal.h"
 
 #define LANE_THREADS 2
 #define LANE_QUEUE 64
 #define SHELVES_MAX 256
-#define FAILURES_MAX 3
 #define IDLE_NS (60 * CLOCK_NS_PER_S)
 
-struct spares {
-    struct sandbox *sandbox;
-    struct pool *lane;
-    size_t max;
-    struct cancel cancel;
-    pthread_mutex_t lock;
-    struct shelf *shelves;
-    size_t shelf_count;
-    size_t waiting;
-    size_t booting;
-    uint64_t hits;
-    uint64_t misses;
-    bool closed;
-};
-
-/* One boot on its way. */
-struct boot {
-    struct pool_job job;
-    struct shelf *shelf;
-};
+static void give_way_run(struct pool_job *job);
+static void give_way_drop(struct pool_job *job);
 
 struct spares *spares_new(struct sandbox *sandbox, size_t max, struct err *err)
 {
@@ -56,6 +39,7 @@ struct spares *spares_new(struct sandbox *sandbox, size_t max, struct err *err)
     }
     spares->sandbox = sandbox;
     spares->max = max;
+    spares->give_way = (struct pool_job){ .run = give_way_run, .drop = give_way_drop };
     spares->lane = pool_new("spare", LANE_THREADS, LANE_QUEUE, err);
     if (spares->lane == NULL) {
         cancel_done(&spares->cancel);
@@ -86,15 +70,6 @@ static struct spare *empty(struct spares *spares, struct shelf *shelf)
     return first;
 }
 
-/* Locked. */
-static void release(struct shelf *shelf)
-{
-    shelf->references--;
-    if (shelf->references == 0) {
-        shelf_free(shelf);
-    }
-}
-
 /* Locked: takes shelves that `match` says out of the list; returns all their spares in one chain.
  */
 static struct spare *take_shelves(struct spares *spares,
@@ -123,77 +98,9 @@ static struct spare *take_shelves(struct spares *spares,
             all = spare;
             spare = next;
         }
-        release(shelf);
+        shelf_release(shelf);
     }
     return all;
-}
-
-static void boot_run(struct pool_job *job)
-{
-    struct boot *boot = CONTAINER_OF(job, struct boot, job);
-    struct shelf *shelf = boot->shelf;
-    struct spares *spares = shelf->spares;
-    struct spare *spare = spare_boot(spares->sandbox, shelf, &spares->cancel);
-
-    (void)pthread_mutex_lock(&spares->lock);
-    shelf->booting--;
-    spares->booting--;
-    shelf->failures = spare == NULL ? shelf->failures + 1 : 0;
-    if (spare != NULL && !shelf->closed && !spares->closed) {
-        spare->next = shelf->first;
-        shelf->first = CLEANUP_TAKE(spare);
-        shelf->count++;
-        spares->waiting++;
-    }
-    release(shelf);
-    (void)pthread_mutex_unlock(&spares->lock);
-    spare_free(spare);
-    free(boot);
-}
-
-static void boot_drop(struct pool_job *job)
-{
-    struct boot *boot = CONTAINER_OF(job, struct boot, job);
-    struct spares *spares = boot->shelf->spares;
-
-    (void)pthread_mutex_lock(&spares->lock);
-    boot->shelf->booting--;
-    spares->booting--;
-    release(boot->shelf);
-    (void)pthread_mutex_unlock(&spares->lock);
-    free(boot);
-}
-
-/* Real work goes first: nothing is booted ahead while calls wait for a thread. Locked. */
-static bool may_boot(struct spares *spares, const struct shelf *shelf)
-{
-    struct pool_stats stats;
-
-    if (spares->closed || shelf->failures >= FAILURES_MAX ||
-        shelf->count + shelf->booting >= shelf->target ||
-        spares->waiting + spares->booting >= spares->max) {
-        return false;
-    }
-    pool_stats(spares->sandbox->pool, &stats);
-    return stats.queued == 0;
-}
-
-static void refill(struct spares *spares, struct shelf *shelf)
-{
-    while (may_boot(spares, shelf)) {
-        struct boot *boot = alloc_zero(1, sizeof(*boot));
-
-        boot->shelf = shelf;
-        boot->job.run = boot_run;
-        boot->job.drop = boot_drop;
-        if (pool_submit(spares->lane, &boot->job, NULL) < 0) {
-            free(boot);
-            return;
-        }
-        shelf->references++;
-        shelf->booting++;
-        spares->booting++;
-    }
 }
 
 /* ---- taking ---- */
@@ -278,15 +185,6 @@ struct spare *spares_take_other(struct spares *spares, const struct boxing *boxi
     return take(spares, boxing, false);
 }
 
-void spares_refill(struct spares *spares)
-{
-    (void)pthread_mutex_lock(&spares->lock);
-    for (struct shelf *shelf = spares->shelves; shelf != NULL; shelf = shelf->next) {
-        refill(spares, shelf);
-    }
-    (void)pthread_mutex_unlock(&spares->lock);
-}
-
 /* ---- emptying ---- */
 
 static bool is_of_session(const struct shelf *shelf, const void *what)
@@ -333,6 +231,53 @@ void spares_age(struct spares *spares, int64_t now_ns)
     (void)pthread_mutex_unlock(&spares->lock);
     discard_all(all);
     spares_refill(spares);
+}
+
+/* The shelves stay: they are filled again when nothing waits any more. */
+static struct spare *take_all(struct spares *spares)
+{
+    struct spare *all = NULL;
+
+    (void)pthread_mutex_lock(&spares->lock);
+    for (struct shelf *shelf = spares->shelves; shelf != NULL; shelf = shelf->next) {
+        struct spare *spare = empty(spares, shelf);
+
+        while (spare != NULL) {
+            struct spare *next = spare->next;
+
+            spare->next = all;
+            all = spare;
+            spare = next;
+        }
+    }
+    (void)pthread_mutex_unlock(&spares->lock);
+    return all;
+}
+
+static void give_way_drop(struct pool_job *job)
+{
+    struct spares *spares = CONTAINER_OF(job, struct spares, give_way);
+
+    atomic_store(&spares->giving_way, false);
+}
+
+static void give_way_run(struct pool_job *job)
+{
+    struct spares *spares = CONTAINER_OF(job, struct spares, give_way);
+
+    /* Who asks from here on asks again: the job is not looked at any more. */
+    discard_all(take_all(spares));
+    give_way_drop(job);
+}
+
+void spares_give_way(void *context)
+{
+    struct spares *spares = context;
+
+    if (!atomic_exchange(&spares->giving_way, true) &&
+        pool_submit(spares->lane, &spares->give_way, NULL) < 0) {
+        give_way_drop(&spares->give_way);
+    }
 }
 
 static bool is_any(const struct shelf *shelf, const void *what)

@@ -78,6 +78,8 @@ struct warm *warm_new(struct sandbox *sandbox, struct session_hold *hold, const 
     warm->job.run = job_run;
     warm->job.drop = job_drop;
     warm->job.caller = warm->caller;
+    warm->job.group = capacity_group(warm->session_id);
+    warm->memory.lasting = true;
     return warm;
 }
 
@@ -250,10 +252,20 @@ static bool send_cell(struct warm *warm, struct execution *cell)
     return false;
 }
 
+/* What ends needs nothing to end. */
+static void set_need(struct warm *warm)
+{
+    (void)pthread_mutex_lock(&warm->lock);
+    warm->job.claim = warm->closing ? NULL : &warm->memory;
+    (void)pthread_mutex_unlock(&warm->lock);
+    warm->job.need = capacity_need(&warm->limits);
+}
+
 static void send_job(struct warm *warm)
 {
     struct pool_job *job = &warm_ref(warm)->job;
 
+    set_need(warm);
     if (pool_resubmit(warm->sandbox->pool, job, NULL) < 0) {
         job->drop(job);
     }
@@ -309,6 +321,7 @@ static void job_drop(struct pool_job *job)
 
 int warm_start(struct warm *warm, struct err *err)
 {
+    set_need(warm);
     if (pool_submit(warm->sandbox->pool, &warm_ref(warm)->job, err) < 0) {
         warm_fail_start(warm);
         warm_unref(warm);

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "lib/base/budget.h"
 #include "lib/base/cancel.h"
 #include "lib/base/pool.h"
 #include "lib/sandbox/kernels.h"
@@ -33,8 +34,9 @@ struct warm {
     double idle_timeout_s;
     double ttl_s;
     int64_t created_ms;
-    struct pool_job job;   /* opening, closing */
-    struct cancel opening; /* fired when it is closed */
+    struct pool_job job;        /* opening, closing */
+    struct budget_claim memory; /* of its box: what it may use, or uses while it is idle */
+    struct cancel opening;      /* fired when it is closed */
 
     pthread_mutex_t lock;
     enum kernels_state state;
@@ -57,6 +59,7 @@ struct warm {
 
     struct session_hold *session; /* the owner's: while the interpreter lives and is not frozen */
     bool frozen;                  /* the owner's */
+    bool measured;                /* the owner's: the claim is what the idle interpreter uses */
     struct run_enforced enforced; /* the owner's: of the present box */
 
     struct warm *next; /* the table's */

@@ -20,6 +20,8 @@
 
 /* So long a dead kernel says why it died; nobody may ever ask. */
 #define DEAD_KEPT_MS (INT64_C(24) * 3600 * 1000)
+/* So long after its last cell a kernel counts with what it uses, and no more with what it may. */
+#define MEASURE_AFTER_S 1
 
 /* ---- the session ---- */
 
@@ -62,7 +64,19 @@ int warm_life_wake(struct warm *warm, struct err *err)
         return -1;
     }
     thaw(warm);
+    warm->measured = false; /* the cell's turn raised the claim */
     return 0;
+}
+
+/* Once: the memory that an idle interpreter does not use is others' to use. */
+static void measure(struct warm *warm)
+{
+    const int64_t bytes = warm->measured ? -1 : box_memory(kernel_box(warm->kernel));
+
+    if (bytes >= 0) {
+        warm->measured = true;
+        capacity_give(warm->sandbox, &warm->memory, (uint64_t)bytes);
+    }
 }
 
 /* ---- opening ---- */
@@ -71,6 +85,7 @@ static void clear(struct warm *warm)
 {
     thaw(warm);
     warm_box_close(warm, true);
+    warm->measured = false;
     (void)pthread_mutex_lock(&warm->lock);
     warm->restarting = false;
     warm->reason[0] = '\0';
@@ -146,6 +161,7 @@ static void set_dead(struct warm *warm, const char *reason, bool settled)
 void warm_life_die(struct warm *warm, const char *reason)
 {
     set_dead(warm, reason, false);
+    capacity_give(warm->sandbox, &warm->memory, 0);
     warm_box_record(warm);
     leave_session(warm);
 }
@@ -173,6 +189,7 @@ void warm_life_close(struct warm *warm, const struct err *failure)
     thaw(warm);
     /* A server that stops may have many, and little time. */
     warm_box_close(warm, !stopping);
+    capacity_give(warm->sandbox, &warm->memory, 0);
     if (warm->ended_ms == 0 || !stopping) {
         set_dead(warm, stopping ? "lost: the server was stopped" : "removed", true);
     }
@@ -244,5 +261,7 @@ void warm_life_tick(struct warm *warm, int64_t now_ns)
         close_unused(warm);
     } else if (!warm->frozen && warm->idle_timeout_s > 0 && idle_s >= warm->idle_timeout_s) {
         freeze(warm);
+    } else if (idle_s >= MEASURE_AFTER_S) {
+        measure(warm);
     }
 }

@@ -23,7 +23,8 @@ static void check_values(const struct config *config)
 {
     require(text_equal(config->engine, "auto") || text_equal(config->engine, "kern") ||
             text_equal(config->engine, "bubblewrap"));
-    require(config->workers <= 1024 && config->connections >= 8 && config->connections <= 60000);
+    require(config->capacity.workers <= 1024 && config->connections >= 8 &&
+            config->connections <= 60000);
     require(config->grace_s >= 0 && config->grace_s <= 3600);
     require(config->request_timeout_s >= 0.1 && config->request_timeout_s <= 3600);
     require(config->maxima.timeout_s >= 0 && config->maxima.cpus <= 4096);

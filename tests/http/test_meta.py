@@ -38,6 +38,11 @@ class Meta(harness.Case):
         self.assertEqual((found["defaults"]["timeoutS"], found["defaults"]["memoryMb"],
                           found["defaults"]["pids"], found["defaults"]["maxOutputBytes"]),
                          (30, 512, 256, 64 << 20))
+        capacity = found["capacity"]
+        self.assertLessEqual(capacity["workersPerSession"], capacity["workersPerCaller"])
+        self.assertLess(capacity["workersPerCaller"], capacity["workers"])
+        self.assertLess(capacity["queuePerCaller"], capacity["queue"])
+        self.assertLessEqual(found["maxima"]["memoryMb"], capacity["memoryMb"])
         self.assertIs(found["seccomp"], True)
         self.assertTrue(found["engines"])
 

@@ -71,7 +71,7 @@ static void test_a_file(void **state)
     assert_string_equal(config.engine, "bubblewrap");
     assert_true(config.allow_root && config.log_json);
     assert_int_equal(config.log_level, LOG_DEBUG);
-    assert_int_equal(config.workers, 3);
+    assert_int_equal(config.capacity.workers, 3);
     assert_true(config.grace_s == 0.5 && config.defaults.timeout_s == 10);
     assert_int_equal(config.maxima.memory_mb, 2048);
 }

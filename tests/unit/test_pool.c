@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "lib/base/budget.h"
 #include "lib/base/pool.h"
 
 #define MOST_JOBS 64
@@ -367,6 +369,241 @@ static void threads_are_named(void **state)
     pool_free(pool);
 }
 
+/* ---- what one caller can hold ---- */
+
+static struct job make_grouped(struct scene *scene, char name, uint64_t caller, uint64_t group)
+{
+    struct job job = make_job(scene, name, caller);
+
+    job.base.group = group;
+    return job;
+}
+
+static void groups_of_a_caller_take_turns(void **state)
+{
+    struct scene scene;
+    struct job gate;
+    /* The flood of group 1 comes first; group 2 and the other caller don't wait for its end. */
+    struct job jobs[8];
+    struct pool *pool = pool_new("test", 1, MOST_JOBS, NULL);
+    long positions[8];
+
+    (void)state;
+    scene_init(&scene);
+    occupy(pool, &scene, &gate, 1);
+    for (size_t i = 0; i < 8; i++) {
+        jobs[i] = i < 4   ? make_grouped(&scene, 'a', 1, 1)
+                  : i < 6 ? make_grouped(&scene, 'b', 1, 2)
+                          : make_grouped(&scene, 'C', 2, 0);
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+    }
+    for (size_t i = 0; i < 8; i++) {
+        positions[i] = pool_position(pool, &jobs[i].base);
+    }
+    assert_int_equal(positions[0], 0);
+    assert_int_equal(positions[6], 1);
+    assert_int_equal(positions[4], 2);
+    assert_int_equal(positions[7], 3);
+    assert_int_equal(positions[3], 7);
+    open_gate(&scene);
+    wait_for(&scene, &scene.done, 9);
+    assert_string_equal(scene.order, "-aCbCabaa");
+    pool_free(pool);
+}
+
+/* Gated jobs of one caller on a pool with these rules: how many of them get to run. */
+static void check_cap(const struct pool_rules *rules, int expected)
+{
+    struct scene scene;
+    struct job jobs[4];
+    struct job other;
+    struct pool_stats stats;
+    struct pool *pool = pool_new("test", 4, MOST_JOBS, NULL);
+
+    scene_init(&scene);
+    pool_set_rules(pool, rules);
+    for (size_t i = 0; i < 4; i++) {
+        jobs[i] = make_job(&scene, 'a', 1);
+        jobs[i].gated = true;
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+    }
+    wait_for(&scene, &scene.waiting, expected);
+    /* Another caller's job finds a thread, so none of the first one's was on its way any more. */
+    other = make_job(&scene, 'B', 2);
+    assert_int_equal(pool_submit(pool, &other.base, NULL), 0);
+    wait_for(&scene, &scene.done, 1);
+    pool_stats(pool, &stats);
+    assert_int_equal(stats.queued, 4 - expected);
+    open_gate(&scene);
+    wait_for(&scene, &scene.done, 5);
+    assert_string_equal(scene.order, "Baaaa");
+    pool_free(pool);
+}
+
+static void one_caller_leaves_threads_to_others(void **state)
+{
+    (void)state;
+    check_cap(&(struct pool_rules){ .per_caller = 3 }, 3);
+    check_cap(&(struct pool_rules){ .per_caller = 3, .per_group = 2 }, 2);
+}
+
+static void what_is_not_settled_holds_back_its_callers_next(void **state)
+{
+    (void)state;
+    check_cap(&(struct pool_rules){ .prompt = 1, .unsettled = 2 }, 2);
+    check_cap(&(struct pool_rules){ .prompt = 2, .unsettled = 1 }, 2);
+}
+
+struct settling {
+    struct pool_job base;
+    struct pool *pool;
+    struct scene *scene;
+};
+
+static void settle_then_wait(struct pool_job *base)
+{
+    struct settling *job = (struct settling *)(void *)base;
+
+    pool_settle(job->pool, base, true);
+    pool_settle(job->pool, base, true);
+    (void)pthread_mutex_lock(&job->scene->lock);
+    job->scene->waiting++;
+    (void)pthread_cond_broadcast(&job->scene->changed);
+    while (!job->scene->open) {
+        (void)pthread_cond_wait(&job->scene->changed, &job->scene->lock);
+    }
+    (void)pthread_mutex_unlock(&job->scene->lock);
+    pool_settle(job->pool, base, false);
+}
+
+static void settled_jobs_let_the_next_start(void **state)
+{
+    struct scene scene;
+    struct settling jobs[3];
+    struct pool *pool = pool_new("test", 3, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 1 });
+    for (size_t i = 0; i < 3; i++) {
+        jobs[i] = (struct settling){ .base = { .run = settle_then_wait, .drop = drop },
+                                     .pool = pool,
+                                     .scene = &scene };
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+    }
+    wait_for(&scene, &scene.waiting, 3);
+    open_gate(&scene);
+    pool_free(pool);
+}
+
+static void one_caller_leaves_places_in_the_queue(void **state)
+{
+    struct scene scene;
+    struct job gate;
+    struct job jobs[4];
+    struct err err = ERR_INIT;
+    struct pool *pool = pool_new("test", 1, 3, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .queue_per_caller = 2 });
+    occupy(pool, &scene, &gate, 1);
+    submit_letters(pool, &scene, jobs, "AA");
+    jobs[2] = make_job(&scene, 'A', 'A');
+    assert_int_equal(pool_submit(pool, &jobs[2].base, &err), -1);
+    assert_int_equal(err.code, ERR_TOO_MANY_REQUESTS);
+    assert_int_equal(err.retry_after_s, 1); /* no job has ended yet */
+    jobs[2] = make_job(&scene, 'B', 'B');
+    assert_int_equal(pool_submit(pool, &jobs[2].base, &err), 0);
+    jobs[3] = make_job(&scene, 'C', 'C');
+    assert_int_equal(pool_submit(pool, &jobs[3].base, &err), -1);
+    assert_int_equal(err.code, ERR_QUEUE_FULL);
+    open_gate(&scene);
+    wait_for(&scene, &scene.done, 4);
+    assert_string_equal(scene.order, "-ABA");
+    pool_free(pool);
+}
+
+static void wait_long(struct pool_job *base)
+{
+    struct job *job = (struct job *)(void *)base;
+
+    (void)usleep(1200000);
+    run(&job->base);
+}
+
+static void the_wait_is_told_from_what_was_measured(void **state)
+{
+    struct scene scene;
+    struct job slow;
+    struct job gate;
+    struct job jobs[2];
+    struct err err = ERR_INIT;
+    struct pool_stats stats;
+    struct pool *pool = pool_new("test", 1, 1, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    slow = make_job(&scene, 's', 1);
+    slow.base.run = wait_long;
+    assert_int_equal(pool_submit(pool, &slow.base, NULL), 0);
+    wait_for(&scene, &scene.done, 1);
+    occupy(pool, &scene, &gate, 1);
+    pool_stats(pool, &stats);
+    assert_true(stats.service_ns >= 1200000000);
+    submit_letters(pool, &scene, jobs, "A");
+    jobs[1] = make_job(&scene, 'B', 'B');
+    assert_int_equal(pool_submit(pool, &jobs[1].base, &err), -1);
+    /* Two jobs of 1.2 s are before it. */
+    assert_in_range(err.retry_after_s, 3, 60);
+    assert_int_equal(pool_wait_s(pool), err.retry_after_s);
+    open_gate(&scene);
+    wait_for(&scene, &scene.done, 3);
+    pool_free(pool);
+}
+
+/* ---- claims ---- */
+
+static void jobs_wait_for_their_claims(void **state)
+{
+    struct scene scene;
+    struct job gate;
+    struct job jobs[3];
+    struct budget_claim claims[4] = { { .amount = 0 } };
+    struct budget *budget = budget_new(100);
+    struct pool *pool = pool_new("test", 2, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .budget = budget });
+    gate = make_job(&scene, '-', 1);
+    gate.gated = true;
+    gate.base.claim = &claims[3];
+    gate.base.need = 60;
+    assert_int_equal(pool_submit(pool, &gate.base, NULL), 0);
+    wait_for(&scene, &scene.waiting, 1);
+    for (size_t i = 0; i < 3; i++) {
+        jobs[i] = make_job(&scene, "LsM"[i], 1);
+        jobs[i].base.claim = &claims[i];
+        jobs[i].base.need = i == 1 ? 40 : 50;
+    }
+    assert_int_equal(pool_submit(pool, &jobs[0].base, NULL), 0);
+    assert_int_equal(pool_submit(pool, &jobs[2].base, NULL), 0);
+    /* The small one passes those of its own caller that don't fit. */
+    assert_int_equal(pool_submit(pool, &jobs[1].base, NULL), 0);
+    wait_for(&scene, &scene.done, 1);
+    assert_true(pool_withdraw(pool, &jobs[2].base));
+    open_gate(&scene);
+    wait_for(&scene, &scene.done, 2);
+    assert_false(budget_lower(budget, &claims[1], 40));
+    assert_true(budget_lower(budget, &claims[3], 0));
+    pool_wake(pool);
+    wait_for(&scene, &scene.done, 3);
+    assert_string_equal(scene.order, "s-L");
+    pool_free(pool);
+    budget_free(budget);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +616,13 @@ int main(void)
         cmocka_unit_test(freeing_waits_for_running_jobs),
         cmocka_unit_test(many_threads_lose_no_job),
         cmocka_unit_test(threads_are_named),
+        cmocka_unit_test(groups_of_a_caller_take_turns),
+        cmocka_unit_test(one_caller_leaves_threads_to_others),
+        cmocka_unit_test(what_is_not_settled_holds_back_its_callers_next),
+        cmocka_unit_test(settled_jobs_let_the_next_start),
+        cmocka_unit_test(one_caller_leaves_places_in_the_queue),
+        cmocka_unit_test(the_wait_is_told_from_what_was_measured),
+        cmocka_unit_test(jobs_wait_for_their_claims),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spares_refill: booting what is missing on the shelves.
+ * Owns: a boot on its way.
+ * Threads: any; boots run on the spares' lane.
+ * May include: all of lib.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/container.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/spares_internal.h"
+
+#define FAILURES_MAX 3
+/* What one uses while it waits: a launcher and kernd-init, and an interpreter that is up. */
+#define SPARE_BYTES (UINT64_C(32) << 20)
+
+/* One boot on its way. */
+struct boot {
+    struct pool_job job;
+    struct shelf *shelf;
+    struct budget_claim memory;
+};
+
+static void free_boot(struct spares *spares, struct boot *boot)
+{
+    capacity_give(spares->sandbox, &boot->memory, 0);
+    free(boot);
+}
+
+static void boot_run(struct pool_job *job)
+{
+    struct boot *boot = CONTAINER_OF(job, struct boot, job);
+    struct shelf *shelf = boot->shelf;
+    struct spares *spares = shelf->spares;
+    struct spare *spare = spare_boot(spares->sandbox, shelf, &spares->cancel);
+    struct budget_stats memory;
+
+    budget_stats(spares->sandbox->budget, &memory);
+    (void)pthread_mutex_lock(&spares->lock);
+    shelf->booting--;
+    spares->booting--;
+    shelf->failures = spare == NULL ? shelf->failures + 1 : 0;
+    if (spare != NULL) {
+        spare->memory = boot->memory;
+        boot->memory = (struct budget_claim){ .amount = 0 };
+    }
+    /* It may have come too late to be asked to give way. */
+    if (spare != NULL && !shelf->closed && !spares->closed && memory.waiting == 0) {
+        spare->next = shelf->first;
+        shelf->first = CLEANUP_TAKE(spare);
+        shelf->count++;
+        spares->waiting++;
+    }
+    shelf_release(shelf);
+    (void)pthread_mutex_unlock(&spares->lock);
+    spare_free(spare);
+    free_boot(spares, boot);
+}
+
+static void boot_drop(struct pool_job *job)
+{
+    struct boot *boot = CONTAINER_OF(job, struct boot, job);
+    struct spares *spares = boot->shelf->spares;
+
+    (void)pthread_mutex_lock(&spares->lock);
+    boot->shelf->booting--;
+    spares->booting--;
+    shelf_release(boot->shelf);
+    (void)pthread_mutex_unlock(&spares->lock);
+    free_boot(spares, boot);
+}
+
+/*
+ * Locked. Real work goes first: nothing is booted ahead while calls wait for a thread, unless the
+ * spare is for somebody else than those who make them wait.
+ */
+static bool may_boot(struct spares *spares, const struct shelf *shelf)
+{
+    struct pool_stats stats;
+
+    if (spares->closed || shelf->failures >= FAILURES_MAX ||
+        shelf->count + shelf->booting >= shelf->target ||
+        spares->waiting + spares->booting >= spares->max) {
+        return false;
+    }
+    pool_stats(spares->sandbox->pool, &stats);
+    return stats.queued == 0 || stats.contended;
+}
+
+static void refill(struct spares *spares, struct shelf *shelf)
+{
+    while (may_boot(spares, shelf)) {
+        struct boot *boot = alloc_zero(1, sizeof(*boot));
+
+        boot->shelf = shelf;
+        boot->job.run = boot_run;
+        boot->job.drop = boot_drop;
+        if (!budget_raise_spare(spares->sandbox->budget, &boot->memory, SPARE_BYTES) ||
+            pool_submit(spares->lane, &boot->job, NULL) < 0) {
+            free_boot(spares, boot);
+            return;
+        }
+        shelf->references++;
+        shelf->booting++;
+        spares->booting++;
+    }
+}
+
+void spares_refill(struct spares *spares)
+{
+    (void)pthread_mutex_lock(&spares->lock);
+    for (struct shelf *shelf = spares->shelves; shelf != NULL; shelf = shelf->next) {
+        refill(spares, shelf);
+    }
+    (void)pthread_mutex_unlock(&spares->lock);
+}
