@@ -143,7 +143,7 @@ def main():
     if shutil.which("bwrap") is None:
         sys.exit("bwrap is not installed")
     load = os.getloadavg()[0]
-    daemon = harness.Daemon(["--log-level", "warning"]).start()
+    daemon = harness.Daemon(["--log-level", "warning", "--spares", "8"]).start()
     samples = {}
     try:
         first_bytes(daemon, streamkit.NDJSON, 5)
@@ -161,6 +161,9 @@ def main():
     print(f"{os.cpu_count()} CPUs; milliseconds\n\n| row | p50 | p95 | p99 |\n|---|---|---|---|")
     for name, times in samples.items():
         print(row(name, times))
+    quiet, beside = (bench.quantile(samples[f"run true, {how}"], .99)
+                     for how in ("alone", "beside 64 others"))
+    print(f"\nquiet caller's p99 beside a flood: {beside / quiet:.1f} times that alone (bound 3)")
     print(f"\n1 GiB of output: {rates[0]:.2f} GB/s bare, {rates[1]:.2f} GB/s in a box")
     control = samples["first byte, bare pipe"]
     disturbed = load > os.cpu_count() * 0.75 or bench.quantile(control, .95) > 1
