@@ -37,7 +37,7 @@ count() {
 code=0
 for place; do
   case $place in
-    container) run=(run-in-container.sh --timeout $((90 * patience))) slow=3 means='' landlock=0 ;;
+    container) run=(run-in-container.sh --timeout $((90 * patience)) --root-script "$here/logout.sh") slow=3 means='' landlock=0 ;;
     machine) run=(run-in-machine.sh --timeout $((240 * patience))) slow=25 means=cgroup landlock=2 ;;
     *) echo "no such place: $place" >&2; exit 2 ;;
   esac

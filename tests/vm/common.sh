@@ -16,6 +16,7 @@ while [ $# -gt 0 ]; do
     --copy) copies+=("$2") ;;
     --env) envs+=("$2") ;;
     --chdir) cwd=$2 ;;
+    --root-script) root_script=$2 ;;
     --timeout) timeout=$2 ;;
     --boot-timeout) boot_timeout=$2 ;;
     *) die "unknown option $1" ;;
@@ -48,6 +49,7 @@ chmod 755 "$job" "$j"
   echo
 } >"$j/cmd"
 echo "${cwd-}" >"$j/cwd"
+[ -z "${root_script-}" ] || cp "$root_script" "$j/root"
 : >"$j/copies"
 
 # The last thing that the guest said of this kind.

@@ -9,6 +9,7 @@
 #   --copy HOST:GUEST       copy a folder onto the guest's disk, owned by its user; may be repeated
 #   --env NAME=VALUE        set a variable; may be repeated
 #   --chdir FOLDER          of the guest, where the command starts  (the user's home)
+#   --root-script FILE      the guest's root runs it before the command; /run/kernd-vm/root.log
 #   --timeout SECONDS       life of the machine, boot included      (300; exit status 124)
 #   --boot-timeout SECONDS  then boot again, once, with one CPU     (120)
 #

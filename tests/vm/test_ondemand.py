@@ -18,6 +18,7 @@ from test_service import RUNTIME, UNITS, show, systemctl
 
 SOCKET = f"{RUNTIME}/kernd/kernd.sock"
 DROP_IN = f"{UNITS}/kernd.service.d/idle.conf"
+LOGOUT = "/run/kernd-vm/root.log"
 COLD_ROUNDS = 7
 HAMMER_ROUNDS = 30
 
@@ -158,6 +159,16 @@ class OnDemand(unittest.TestCase):
         gone = call("GET", "/v1/sessions/t/kernels/k")
         self.assertIn(gone.json.get("state", gone.json.get("code")), ("dead", "kernel_lost"), gone)
         self.assertEqual(call("DELETE", "/v1/sessions/t").status, 204)
+
+    def test_logging_out(self):
+        """What root's logout.sh saw; in the container alone."""
+        if not os.path.exists(LOGOUT):
+            self.assertEqual(os.environ.get("KERND_TEST_ENFORCED"), "cgroup")
+            return
+        with open(LOGOUT, encoding="utf-8") as file:
+            seen = file.read()
+        self.assertEqual(seen.splitlines()[-2:], ["without linger: gone", "with linger: stays"],
+                         seen)
 
     def test_doctor(self):
         code, said = kernd("doctor", "--json")
