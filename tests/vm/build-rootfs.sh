@@ -50,7 +50,8 @@ if [ ${#need[@]} -gt 0 ]; then
 fi
 
 work=$(mktemp -d "$cache/build.XXXXXX")
-trap 'rm -rf -- "$work"' EXIT
+# What was mounted there, when it ends half-way, is the host's.
+trap 'rm -rf --one-file-system -- "$work"' EXIT
 root=$work/root
 
 # --- root filesystem ----------------------------------------------------
