@@ -85,8 +85,9 @@ INIT_SOURCES := $(wildcard lib/box/init.c lib/box/init_*.c)
 SHELL_SOURCES := $(wildcard lib/cell/shell.c)
 LIB_SOURCES := $(filter-out $(INIT_SOURCES) $(SHELL_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
 API_SOURCES := $(if $(ROOMS),,$(wildcard api/*.c))
-SERVER_SOURCES := $(if $(ROOMS),,$(filter-out server/main.c,$(wildcard server/*.c)))
-MAIN_SOURCE := $(wildcard server/main.c)
+SERVER_SOURCES := $(if $(ROOMS),,$(wildcard server/*.c))
+CLIENT_SOURCES := $(if $(ROOMS),,$(filter-out client/main.c,$(wildcard client/*.c)))
+MAIN_SOURCE := $(wildcard client/main.c)
 ALL_UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 UNIT_SUPPORT := $(filter-out $(ALL_UNIT_SOURCES),$(wildcard tests/unit/*.c))
 UNIT_SOURCES := $(if $(ROOMS),$(filter $(patsubst %.c,tests/unit/test_%.c,$(notdir $(LIB_SOURCES))),$(ALL_UNIT_SOURCES)),$(ALL_UNIT_SOURCES))
@@ -98,7 +99,7 @@ DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js lib/cell/*.mjs lib/cell/*.sh)
 
 object = $(patsubst %.c,$(O)/obj/%.o,$(1))
 ASSET_OBJECTS := $(ASSETS:%=$(O)/obj/assets/%.o) $(MADE_ASSETS:%=$(O)/obj/assets/%.o)
-LIBRARY_OBJECTS := $(call object,$(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES)) \
+LIBRARY_OBJECTS := $(call object,$(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(CLIENT_SOURCES)) \
     $(if $(ROOMS),,$(ASSET_OBJECTS))
 empty :=
 space := $(empty) $(empty)
@@ -200,8 +201,8 @@ RUN_TESTS = $(SETARCH) $(PYTHON) -B tests/run.py --build $(O) $(SANITIZED:%=--sa
 # Sanitizers look at the daemon alone. Drivers and kernd-init are no part of it, and what a box is
 # refused is the kernel's to decide. What one call alone says or refuses has no threads to race.
 HTTP_FOLDERS := tests/http $(if $(SANITIZED),,tests/unit/drivers tests/escape)
-HTTP_SKIPPED := $(if $(filter tsan,$(VARIANT)),host python readme results secrets session_files \
-    session_setup web_page)
+HTTP_SKIPPED := $(if $(filter tsan,$(VARIANT)),command_line command_repl host python readme results secrets \
+    session_files session_setup web_page)
 # What needs no more than Python; the rest of `make lint` needs the packages of `make deps-dev`.
 LINT_QUICK := layers banned sizes exports syscalls
 
@@ -261,7 +262,7 @@ coverage:
 	$(Q)$(MAKE) --no-print-directory VARIANT=coverage tests
 	$(Q)find build/coverage -name '*.gcda' -delete; find build/coverage -type d -exec chmod 1777 {} +
 	$(Q)umask 0; $(MAKE) --no-print-directory VARIANT=coverage LINT_QUICK= check
-	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --print-summary \
+	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --filter 'client/' --print-summary \
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
 .PHONY: bench results bench-kernels bench-sessions bench-threads stress
@@ -289,8 +290,9 @@ stress: all
 
 # ---- lint ----------------------------------------------------------------------------------------
 
-C_FILES := $(foreach d,lib/* api server tests/unit tests/fuzz tests/escape tests/stress tests/bench,$(wildcard $(d)/*.c $(d)/*.h))
-PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(MAIN_SOURCE)
+C_FILES := $(foreach d,lib/* api server client tests/unit tests/fuzz tests/escape tests/stress tests/bench,$(wildcard $(d)/*.c $(d)/*.h))
+PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(CLIENT_SOURCES) \
+    $(MAIN_SOURCE)
 SHELL_FILES := .ci/run $(wildcard tests/*/*.sh lib/cell/*.sh tests/vm/guest/kernd-vm-run)
 TIDY_JOBS ?= $(shell nproc)
 
@@ -331,8 +333,8 @@ analyze:
 # ---- what must be installed ----------------------------------------------------------------------
 
 PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
-    libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libinih-dev zlib1g-dev libcmocka-dev python3 python3-yaml curl \
-    python3-pip bzip2 xz-utils zstd
+    libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libinih-dev zlib1g-dev libedit-dev \
+    libedit2 libcmocka-dev python3 python3-yaml curl python3-pip bzip2 xz-utils zstd
 # Beside the tools, the Python packages that must work in a box.
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git \
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests

@@ -93,6 +93,7 @@ void resource_execution_input_stdin(struct api_call *call)
 
 struct signal_body {
     int number;
+    bool all;
 };
 
 /* "INT" or "SIGINT". 0: there is none by that name. */
@@ -127,6 +128,7 @@ static int read_signal(void *target, struct json_object *value, const char *poin
 
 static const struct field signal_fields[] = {
     { .name = "signal", .type = FIELD_OTHER, .required = true, .read = read_signal },
+    { .name = "all", .type = FIELD_BOOL, .offset = offsetof(struct signal_body, all) },
 };
 static const struct field_table signal_table = { signal_fields, COUNT_OF(signal_fields), NULL };
 
@@ -144,7 +146,7 @@ static int send_signal(const struct api_call *call, struct err *err)
     if (execution == NULL) {
         return -1;
     }
-    result = execution_signal(execution, body.number, err);
+    result = execution_signal(execution, body.number, body.all, err);
     execution_unref(execution);
     return result;
 }

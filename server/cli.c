@@ -122,7 +122,7 @@ void cli_help(FILE *out)
 }
 
 /* A line a row: name, what becomes of it, under which condition, with tabs between. */
-static int print_syscalls(void)
+int cli_syscalls(void)
 {
     CLEANUP_BUF struct buf text = BUF_INIT(SYSCALLS_MAX);
 
@@ -143,7 +143,7 @@ static int run_command(enum cli_command command, struct config *config)
         (void)printf("kernd %s\n", KERND_VERSION);
         return EXIT_SUCCESS;
     case CLI_SYSCALLS:
-        return print_syscalls();
+        return cli_syscalls();
     case CLI_SERVE:
         return daemon_run(config);
     }

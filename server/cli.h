@@ -22,6 +22,9 @@ int cli_parse(int count, char *const *arguments, struct config *config,
 
 void cli_help(FILE *out);
 
+/* Prints what becomes of each system call in a box. The exit status. */
+int cli_syscalls(void);
+
 /* Parses, does it, and gives the process's exit status: 0, 1 (it failed) or 2 (wrong usage). */
 int cli_main(int count, char *const *arguments);
 

@@ -267,14 +267,14 @@ void execution_set_box(struct execution *execution, struct box *box)
     (void)pthread_mutex_unlock(&execution->lock);
 }
 
-int execution_signal(struct execution *execution, int signal_number, struct err *err)
+int execution_signal(struct execution *execution, int signal_number, bool all, struct err *err)
 {
     int result;
 
     (void)pthread_mutex_lock(&execution->lock);
     if (execution->box != NULL) {
         /* Sends some bytes to kernd-init and does not wait: short enough for the lock. */
-        result = box_signal(execution->box, signal_number, false, err);
+        result = box_signal(execution->box, signal_number, all, err);
     } else if (execution->state == EXECUTION_DONE) {
         result = err_set(err, ERR_EXECUTION_DONE, 0, "the execution has ended");
     } else {

@@ -50,8 +50,11 @@ bool execution_forget(struct execution *execution, struct execution_waiter *wait
 /* Jobs before it in the queue; -1: not queued any more. */
 long execution_position(struct execution *execution);
 
-/* Sends a signal to the program. 0, or -1 EXECUTION_DONE, CONFLICT (not started yet). */
-int execution_signal(struct execution *execution, int signal_number, struct err *err);
+/*
+ * Sends a signal to the program, or to all processes of its box (as a terminal's Ctrl-C reaches all
+ * that runs in front). 0, or -1 EXECUTION_DONE, CONFLICT (not started yet).
+ */
+int execution_signal(struct execution *execution, int signal_number, bool all, struct err *err);
 
 /*
  * More bytes for the standard input of one that was submitted with `interactive`; end closes it

@@ -59,7 +59,7 @@ OWNED = {
     "gmtime_r": [r"lib/base/clock\.c"],
     "localtime_r": [],
     "strerror_r": [],
-    "setlocale": [],
+    "setlocale": [r"client/editor\.c"],  # of characters alone, while a user types
 }
 # Function -> what its arguments must name.
 CLOSE_ON_EXEC = {

@@ -9,7 +9,7 @@ COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.
 
 def product_files(suffixes=("c", "h")):
     """Every source of the product itself, not of its tests."""
-    return sorted(path for folder in ("lib/*", "api", "server") for suffix in suffixes
+    return sorted(path for folder in ("lib/*", "api", "server", "client") for suffix in suffixes
                   for path in glob.glob(f"{folder}/*.{suffix}"))
 
 

@@ -3,11 +3,11 @@
  * Job: the program's entry; everything else is in rooms that tests can link.
  * Owns: nothing.
  * Threads: main.
- * May include: cli.h.
+ * May include: commands.h.
  */
-#include "server/cli.h"
+#include "client/commands.h"
 
 int main(int count, char **arguments)
 {
-    return cli_main(count, arguments);
+    return commands_main(count, arguments);
 }

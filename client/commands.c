@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: find and start the command that is asked for.
+ * Owns: nothing.
+ * Threads: main.
+ * May include: client, server, lib/base.
+ */
+#include "client/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/manual.h"
+#include "client/roster.h"
+#include "lib/base/text.h"
+#include "server/cli.h"
+
+#define EXIT_USAGE 2
+
+/* How many of the words are this command's name, 0: it is another one. */
+static int words_of(const struct command *command, int count, char *const *words)
+{
+    const char *name = command->name;
+    int used = 0;
+
+    while (*name != '\0') {
+        const size_t length = strcspn(name, " ");
+
+        if (used == count || strlen(words[used]) != length ||
+            memcmp(words[used], name, length) != 0) {
+            return 0;
+        }
+        used++;
+        name += length + (name[length] == ' ' ? 1 : 0);
+    }
+    return used;
+}
+
+/* The one with the longest name. */
+static const struct command *find(int count, char *const *words, int *ret_used)
+{
+    const struct command *found = NULL;
+    const struct command *row;
+
+    *ret_used = 0;
+    for (size_t i = 0; (row = roster_at(i)) != NULL; i++) {
+        const int used = words_of(row, count, words);
+
+        if (used > *ret_used) {
+            *ret_used = used;
+            found = row;
+        }
+    }
+    return found;
+}
+
+/* "session" alone: its commands. Returns how many there are. */
+static int print_group(const char *word, FILE *out)
+{
+    const size_t length = strlen(word);
+    const struct command *row;
+    int count = 0;
+
+    for (size_t i = 0; (row = roster_at(i)) != NULL; i++) {
+        if (strncmp(row->name, word, length) == 0 && row->name[length] == ' ') {
+            (void)fprintf(out, "  kernd %s %s\n      %s\n", row->name, row->operands, row->summary);
+            count++;
+        }
+    }
+    return count;
+}
+
+static int unknown(int count, char *const *words)
+{
+    if (count == 0) {
+        manual_overview(stderr);
+    } else if (words[0][0] == '-' || print_group(words[0], stderr) == 0) {
+        (void)fprintf(stderr, "kernd: unknown command %.60s; see: kernd help\n", words[0]);
+    }
+    return EXIT_USAGE;
+}
+
+int commands_help(const struct flags *options)
+{
+    const int count = (int)options->operands.count;
+    const struct command *command;
+    int used = 0;
+
+    if (flags_has(options, "all")) {
+        manual_list(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (count == 0) {
+        manual_overview(stdout);
+        return EXIT_SUCCESS;
+    }
+    command = find(count, options->operands.items, &used);
+    if (command != NULL) {
+        manual_command(command, stdout);
+        return EXIT_SUCCESS;
+    }
+    return print_group(options->operands.items[0], stdout) > 0
+               ? EXIT_SUCCESS
+               : unknown(count, options->operands.items);
+}
+
+static int start(const struct command *command, int count, char *const *arguments)
+{
+    struct err err = ERR_INIT;
+    struct flags options;
+    int status = COMMAND_FAILED;
+
+    if (flags_parse(command, count, arguments, &options, &err) < 0) {
+        (void)fprintf(stderr, "kernd: %s; %s\n", err.msg, err.remedy);
+    } else if (flags_has(&options, "help")) {
+        manual_command(command, stdout);
+        status = EXIT_SUCCESS;
+    } else {
+        status = command->run(&options);
+    }
+    flags_done(&options);
+    return status;
+}
+
+int commands_main(int count, char *const *arguments)
+{
+    char *const *words = arguments + (count > 0 ? 1 : 0);
+    const struct command *command;
+    int used = 0;
+
+    count = count > 0 ? count - 1 : 0;
+    if (count > 0 && (text_equal(words[0], "--help") || text_equal(words[0], "-h"))) {
+        manual_overview(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (count > 0 && text_equal(words[0], "--version")) {
+        return cli_main(count + 1, arguments);
+    }
+    command = find(count, words, &used);
+    if (command == NULL) {
+        return unknown(count, words);
+    }
+    return command->program != NULL ? command->program(count + 1, arguments)
+                                    : start(command, count - used, words + used);
+}
