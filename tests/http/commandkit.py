@@ -46,7 +46,7 @@ class Terminal:
             except OSError:  # EIO: the other side is closed
                 more = b""
             if not more:
-                raise AssertionError(f"no {pattern!r} in {self.seen!r}")
+                raise AssertionError(f"no {pattern!r} in {self.seen[-2000:]!r}")
             self.seen += more
         before, self.seen = self.seen[:found.end()], self.seen[found.end():]
         return before.decode(errors="replace")

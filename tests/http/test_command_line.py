@@ -66,7 +66,8 @@ class Programs(commandkit.Case):
         deaf = "trap '' INT; echo 1; while :; do sleep 0.05; done"
         for arguments, presses, code in (
                 (("run", "--", "python3", "-c", python), 1, 130),
-                (("run", "--", "sh", "-c", "echo 1; sleep 300; echo 2"), 1, 130),
+                # The shell waits for its child: the child must be reached, too.
+                (("run", "--", "sh", "-c", f"python3 -c '{python}'; echo 2"), 1, 130),
                 (("code", "-c", python), 1, 130),
                 (("run", "--", "sh", "-c", deaf), 2, 137)):
             mark = harness.new_mark()
