@@ -89,7 +89,8 @@ void input_pass_on(struct input *input, const struct ask *ask, const char *execu
     request.body = size == 0 ? "" : input->waiting->data;
     request.size = size;
     status = ask_aside(ask, &request);
-    if (status == 404 || status == 429) { /* not there yet; full for now */
+    /* Not there yet, not startable yet, or full for now; that it has ended the events tell. */
+    if (status == 404 || status == 409 || status == 429) {
         input->retry = clock_deadline_after_ms(RETRY_MS);
         return;
     }
