@@ -194,10 +194,10 @@ static int show(const struct command *command, const char *body, size_t size)
     if (about.size > 0) {
         (void)fprintf(stderr, "kernd token: %s", about.data);
     }
-    if (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0) {
+    if (out.size > 0 && fwrite(out.data, 1, out.size, stdout) != out.size) {
         result = -1;
     }
-    return result;
+    return fflush(stdout) == 0 ? result : -1;
 }
 
 static int talk(const struct command *command, int fd)
