@@ -141,6 +141,23 @@ static void write_options(struct json_out *json, const struct options *options)
     json_out_close(json, '}');
 }
 
+static void write_executions(struct json_out *json, const struct session_view *view)
+{
+    json_out_key(json, "executions");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < view->execution_count; i++) {
+        const struct session_execution *execution = &view->executions[i];
+
+        json_out_open(json, '{');
+        write_text(json, "id", execution->id);
+        write_text(json, "kind", execution->kind);
+        write_text(json, "state", execution->queued ? "queued" : "running");
+        write_time(json, "startedAt", execution->started_ms);
+        json_out_close(json, '}');
+    }
+    json_out_close(json, ']');
+}
+
 void session_out_write(struct json_out *json, const struct session_view *view)
 {
     json_out_open(json, '{');
@@ -154,7 +171,8 @@ void session_out_write(struct json_out *json, const struct session_view *view)
     write_bool(json, "ownedWorkspace", view->owned);
     write_count(json, "workspaceBytes", view->bytes, view->measured);
     write_count(json, "workspaceFiles", view->files, view->measured);
-    write_count(json, "runningExecutions", view->running, true);
+    write_count(json, "runningExecutions", view->execution_count, true);
+    write_executions(json, view);
     write_count(json, "kernels", view->kernels, true);
     write_options(json, &view->options);
     json_out_close(json, '}');

@@ -7,10 +7,12 @@
  */
 #include "lib/sandbox/events.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "lib/base/text.h"
 #include "lib/journal/journal.h"
@@ -178,13 +180,19 @@ static void add_output(struct events_sink *sink, const struct sink_event *event)
     }
 }
 
+void events_sink_start(struct events_sink *sink)
+{
+    atomic_store(&sink->started_ms, clock_wall_ms());
+    events_add(sink->tape, EVENT_STARTED, 0, NULL, 0);
+}
+
 static void emit(struct sink *base, const struct sink_event *event)
 {
     struct events_sink *sink = CONTAINER_OF(base, struct events_sink, sink);
 
     switch (event->kind) {
     case SINK_STARTED:
-        events_add(sink->tape, EVENT_STARTED, 0, NULL, 0);
+        events_sink_start(sink);
         break;
     case SINK_STDOUT:
     case SINK_STDERR:

@@ -83,9 +83,12 @@ struct events_sink {
     char held[2][4];   /* the start of a character that is not complete yet, per stream */
     size_t held_size[2];
     uint64_t held_offset[2];
-    bool told_full[3]; /* stdout, stderr, results */
+    bool told_full[3];          /* stdout, stderr, results */
+    _Atomic int64_t started_ms; /* wall clock, of EVENT_STARTED; 0: not yet. Any thread reads it */
 };
 void events_sink_init(struct events_sink *sink, struct tape *tape);
+/* The program begins: adds EVENT_STARTED. */
+void events_sink_start(struct events_sink *sink);
 /* Writes what is held back. */
 void events_sink_flush(struct events_sink *sink);
 

@@ -74,8 +74,7 @@ struct execution *live_find(struct live *live, const char *id)
     return execution;
 }
 
-/* References of all, or of those in one session; cancelling may take them out of the list. */
-static struct execution **collect(struct live *live, const char *session_id, size_t *ret_count)
+struct execution **live_collect(struct live *live, const char *session_id, size_t *ret_count)
 {
     struct execution **found = NULL;
     size_t count = 0;
@@ -92,6 +91,7 @@ static struct execution **collect(struct live *live, const char *session_id, siz
     return found;
 }
 
+/* Cancelling may take them out of the list, so they were collected before. */
 static void cancel_found(struct execution **found, size_t count, enum cancel_reason reason)
 {
     for (size_t i = 0; i < count; i++) {
@@ -104,7 +104,7 @@ static void cancel_found(struct execution **found, size_t count, enum cancel_rea
 void live_cancel_all(struct live *live, enum cancel_reason reason)
 {
     size_t count;
-    struct execution **found = collect(live, NULL, &count);
+    struct execution **found = live_collect(live, NULL, &count);
 
     cancel_found(found, count, reason);
 }
@@ -112,7 +112,7 @@ void live_cancel_all(struct live *live, enum cancel_reason reason)
 void live_cancel_session(struct live *live, const char *session_id)
 {
     size_t count;
-    struct execution **found = collect(live, session_id, &count);
+    struct execution **found = live_collect(live, session_id, &count);
 
     cancel_found(found, count, CANCEL_SESSION_GONE);
 }

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/cancel.h"
@@ -31,6 +32,12 @@ void live_remove(struct live *live, struct execution *execution);
 
 /* One more reference of the live execution of that id, or NULL. */
 struct execution *live_find(struct live *live, const char *id);
+
+/*
+ * One more reference of each of those in a session (NULL: of all), newest first. An array for the
+ * caller, who gives the references back and frees it; NULL when there is none.
+ */
+struct execution **live_collect(struct live *live, const char *session_id, size_t *ret_count);
 
 void live_cancel_all(struct live *live, enum cancel_reason reason);
 void live_cancel_session(struct live *live, const char *session_id);

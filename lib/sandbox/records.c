@@ -71,6 +71,7 @@ void records_describe(struct execution *execution, struct rows_execution *ret_ro
     enum execution_state state = execution_state(execution);
 
     describe(execution, state, ret_row);
+    ret_row->started_ms = atomic_load(&execution->sink.started_ms);
     if (state == EXECUTION_DONE) {
         fill_outcome(execution, ret_row);
     }

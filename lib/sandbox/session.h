@@ -42,6 +42,14 @@ struct session_actor {
     bool all;
 };
 
+/* An execution of a session that has not ended. */
+struct session_execution {
+    char id[SESSION_ID_SIZE];
+    const char *kind; /* as run_kind_text has it; not owned */
+    bool queued;
+    int64_t started_ms; /* wall clock, when its program began; 0: not yet */
+};
+
 /* A session as it is told; owned, session_view_done frees. */
 struct session_view {
     char id[SESSION_ID_SIZE];
@@ -49,10 +57,11 @@ struct session_view {
     struct options options;
     bool owned; /* the workspace is kernd's own and goes with the session */
     int64_t created_ms;
-    int64_t updated_ms; /* options, labels */
-    int64_t used_ms;    /* end of the last call, or a keepalive */
-    int64_t expires_ms; /* 0: never */
-    size_t running;     /* executions now */
+    int64_t updated_ms;                   /* options, labels */
+    int64_t used_ms;                      /* end of the last call, or a keepalive */
+    int64_t expires_ms;                   /* 0: never */
+    struct session_execution *executions; /* queued or running now, oldest first */
+    size_t execution_count;
     size_t kernels;
     bool measured; /* the two below are known */
     uint64_t bytes;

@@ -212,7 +212,6 @@ bool session_table_peek(struct session_table *table, const char *id, struct sess
     entry = find(table, id);
     if (entry != NULL && entry->root >= 0) {
         view->used_ms = entry->used_ms;
-        view->running = entry->running;
     }
     if (entry != NULL && entry->closed) {
         view->state = SESSION_DELETING;

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "lib/base/alloc.h"
+#include "lib/sandbox/execution_internal.h"
+#include "lib/sandbox/live.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_table.h"
 #include "lib/store/rows_session.h"
@@ -18,7 +20,33 @@
 
 void session_view_done(struct session_view *view)
 {
+    free(view->executions);
     options_done(&view->options);
+}
+
+/* Those whose end was told are no longer of interest, though they may be in the list for a moment.
+ */
+static void list_executions(struct sandbox *sandbox, struct session_view *view)
+{
+    size_t count;
+    struct execution **found = live_collect(&sandbox->live, view->id, &count);
+
+    view->executions = count == 0 ? NULL : alloc_zero(count, sizeof(*view->executions));
+    for (size_t i = count; i > 0; i--) {
+        struct execution *execution = found[i - 1];
+        enum execution_state state = execution_state(execution);
+
+        if (state != EXECUTION_DONE) {
+            struct session_execution *told = &view->executions[view->execution_count++];
+
+            memcpy(told->id, execution->id, sizeof(told->id));
+            told->kind = run_kind_text(execution->request->kind);
+            told->queued = state == EXECUTION_QUEUED;
+            told->started_ms = atomic_load(&execution->sink.started_ms);
+        }
+        execution_unref(execution);
+    }
+    free(found);
 }
 
 int session_view_from_row(struct sandbox *sandbox, const struct rows_session *row,
@@ -41,6 +69,7 @@ int session_view_from_row(struct sandbox *sandbox, const struct rows_session *ro
         view.state = SESSION_READY;
     }
     (void)session_table_peek(&sandbox->sessions, row->id, &view);
+    list_executions(sandbox, &view);
     view.kernels = kernels_table_count(&sandbox->kernels, row->id);
     if (view.state != SESSION_EXPIRED) {
         view.expires_ms = session_table_expiry(&view.options, view.created_ms, view.used_ms);

@@ -177,7 +177,7 @@ static int run(struct warm *warm, struct execution *execution, struct round *rou
 
     set_running(warm, true);
     execution_set_box(execution, kernel_box(warm->kernel));
-    events_add(execution->tape, EVENT_STARTED, 0, NULL, 0);
+    events_sink_start(&execution->sink);
     spawn_settle(); /* files may have been put since the last cell */
     steps_mark(&execution->steps, STEP_TAKE);
     result = kernel_run(warm->kernel, &cell, &round->reply, err);

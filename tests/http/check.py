@@ -67,7 +67,7 @@ def _number_or_null(value, name, context):
 
 
 SESSION_MEMBERS = ("id state labels createdAt updatedAt lastUsedAt expiresAt ownedWorkspace "
-                   "workspaceBytes workspaceFiles runningExecutions kernels options").split()
+                   "workspaceBytes workspaceFiles runningExecutions executions kernels options").split()
 SESSION_OPTIONS = ("engine workspace setup snapshotId environment preload timeoutS memoryMb cpus pids diskMb maxOutputBytes "
                    "requireLimits network mounts envNames depsReadonly trackFiles idleTimeoutS ttlS "
                    "prewarm").split()
@@ -77,6 +77,10 @@ def session(value):
     """A session as it is told; returns it."""
     expect(list(value) == SESSION_MEMBERS, "session members", value)
     expect(list(value["options"]) == SESSION_OPTIONS, "session options", value)
+    expect(len(value["executions"]) == value["runningExecutions"], "executions", value)
+    for one in value["executions"]:
+        expect(list(one) == ["id", "kind", "state", "startedAt"], "an execution", value)
+        expect(one["state"] in ("queued", "running"), "an execution's state", value)
     expect(value["state"] in ("creating", "ready", "deleting", "expired"), "state", value)
     for name in ("createdAt", "updatedAt", "lastUsedAt", "expiresAt"):
         if value[name] is not None:

@@ -9,6 +9,7 @@ import unittest
 import census
 import check
 import harness
+import kernelkit
 import sessionkit
 import streamkit
 from streamkit import NDJSON, complete, output
@@ -442,6 +443,38 @@ class Failed(streamkit.Case):
         last = complete(self.events(name).all())[-1]
         self.assertEqual((last["type"], last["code"]), ("error", "queue_timeout"))
         self.cancel(busy)
+
+
+class OfSession(sessionkit.Case, streamkit.Case):
+    """What a session tells of the executions in it."""
+
+    def told(self, session):
+        return [(row["id"], row["kind"], row["state"], row["startedAt"] is not None)
+                for row in session.get()["executions"]]
+
+    def test_runs_and_cells_that_have_not_ended(self):
+        session = self.session()
+        kernel = kernelkit.Kernel(self.daemon, session.id)
+        self.assertEqual(session.get()["executions"], [])
+        reply = session.post("run", {"command": ["sleep", "60"], "detach": True, "id": "server"})
+        self.assertEqual(reply.status, 202, reply)
+        for name in ("cell-1", "cell-2"):
+            reply = self.daemon.post(f"{kernel.path}/cells", {"code": "import time; time.sleep(60)", "id": name},
+                                     headers={"Prefer": "respond-async"})
+            self.assertEqual(reply.status, 202, reply)
+        expected = [("server", "run", "running", True), ("cell-1", "cell", "running", True),
+                    ("cell-2", "cell", "queued", False)]
+        census.wait_until(lambda: self.told(session) == expected, harness.seconds(10),
+                          "two that run")
+        row = session.get()["executions"][0]
+        self.assertEqual(self.execution("server")["startedAt"], row["startedAt"])
+        page = self.daemon.get("/v1/sessions").json["items"]
+        self.assertEqual([len(item["executions"]) for item in page if item["id"] == session.id],
+                         [3])
+        for name in ("cell-2", "cell-1", "server"):
+            self.cancel(name)
+            self.ended(name)
+        self.assertEqual(self.told(session), [])
 
 
 class Detached(sessionkit.Case, streamkit.Case):
