@@ -92,7 +92,7 @@ ALL_UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 UNIT_SUPPORT := $(filter-out $(ALL_UNIT_SOURCES),$(wildcard tests/unit/*.c))
 UNIT_SOURCES := $(if $(ROOMS),$(filter $(patsubst %.c,tests/unit/test_%.c,$(notdir $(LIB_SOURCES))),$(ALL_UNIT_SOURCES)),$(ALL_UNIT_SOURCES))
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
-ASSETS := $(wildcard api/openapi.yaml api/mcp_tools.json server/assets/* systemd/*)
+ASSETS := $(wildcard api/openapi.yaml api/mcp_tools.json api/mcp_diagnostics.json server/assets/* systemd/*)
 # The same description for programs, made from the one for people.
 MADE_ASSETS := $(if $(wildcard api/openapi.yaml),$(O)/made/openapi.json)
 DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js lib/cell/*.mjs lib/cell/*.sh)
@@ -225,6 +225,16 @@ check-fuzz: $(FUZZ_PROGRAMS)
 check-http: all
 	$(Q)$(RUN_TESTS) $(T:%=--only %) $(HTTP_FOLDERS:%=--http %)
 
+# Programs that others wrote, from npm: judges and light clients; then also those that are large.
+CLIENT_FOLDERS := tests/clients/mcp
+ALL_CLIENT_FOLDERS := $(CLIENT_FOLDERS) tests/clients/agents
+.PHONY: check-clients check-clients-all
+check-clients: all
+	$(Q)$(RUN_TESTS) $(T:%=--only %) $(CLIENT_FOLDERS:%=--http %)
+
+check-clients-all: all
+	$(Q)$(RUN_TESTS) $(T:%=--only %) $(ALL_CLIENT_FOLDERS:%=--http %)
+
 # Root's: guests are booted. Installs what is missing for that.
 .PHONY: check-vm
 check-vm: all
@@ -340,8 +350,9 @@ PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr 
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
 missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
     sed -n 's/^.i //p'),$(1))
-# Node may come from elsewhere than Debian.
+# Node may come from elsewhere than Debian, and npm with it (check-clients needs that).
 MISSING = $(call missing,$(PACKAGES)) $(if $(wildcard /usr/bin/node),,nodejs)
+MISSING_DEV = $(call missing,$(PACKAGES_DEV)) $(if $(shell command -v npm),,npm)
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 HAVE_APT = $(shell command -v apt-get 2>/dev/null)
 define apt_install
@@ -356,7 +367,7 @@ deps deps-missing:
 	@:
 
 deps-dev: deps
-	$(if $(strip $(call missing,$(PACKAGES_DEV))),$(call apt_install,$(call missing,$(PACKAGES_DEV))))
+	$(if $(strip $(MISSING_DEV)),$(call apt_install,$(MISSING_DEV)))
 	@:
 
 # ---- install and package -------------------------------------------------------------------------
@@ -396,6 +407,7 @@ help:
 	'make check-unit [T=room]  unit tests (ROOMS="base box": of these folders of lib/ alone)' \
 	'make check-http [T=name]  HTTP and escape tests' \
 	'make check-fuzz           the stored inputs of the fuzz targets' \
+	'make check-clients[-all]  conformance suite and clients of others, from npm; all: large ones too' \
 	'make check-vm             limits and services in a booted container and a virtual machine (root)' \
 	'make asan | tsan          make check in that sanitizer variant' \
 	'make fuzz [T=name] [S=60] searches with libFuzzer for S seconds' \

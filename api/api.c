@@ -37,7 +37,7 @@ void api_render(const struct execution *execution, struct buf *event_text, struc
     execution_out_render(execution, event_text, document);
 }
 
-struct api *api_new(struct sandbox *sandbox, struct err *err)
+struct api *api_new(struct sandbox *sandbox, bool test_tools, struct err *err)
 {
     struct api *api = alloc_zero(1, sizeof(*api));
 
@@ -47,7 +47,7 @@ struct api *api_new(struct sandbox *sandbox, struct err *err)
         return NULL;
     }
     api->sandbox = sandbox;
-    api->mcp = mcp_live_new();
+    api->mcp = mcp_live_new(test_tools);
     api->traffic = traffic_new();
     api->started_wall_ms = clock_wall_ms();
     return api;

@@ -119,8 +119,11 @@ struct api_call {
 /* The texts that are kept of an ended execution: for sandbox_config.render. */
 void api_render(const struct execution *execution, struct buf *event_text, struct buf *document);
 
-/* NULL with err on failure. The sandbox is borrowed. */
-struct api *api_new(struct sandbox *sandbox, struct err *err);
+/*
+ * NULL with err on failure. The sandbox is borrowed. test_tools: there is what only tests of
+ * protocols call (api/mcp_diagnostic.h).
+ */
+struct api *api_new(struct sandbox *sandbox, bool test_tools, struct err *err);
 void api_free(struct api *api);
 
 /*

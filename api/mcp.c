@@ -14,6 +14,7 @@
 
 #include "api/header.h"
 #include "api/json_in.h"
+#include "api/mcp_diagnostic.h"
 #include "api/mcp_exchange.h"
 #include "api/mcp_method.h"
 #include "api/mcp_version.h"
@@ -64,6 +65,9 @@ static void take_one(struct api_call *call, struct json_object *tree, bool sse)
             mcp_message_refuse(&fault, 400, MCP_INVALID_REQUEST, "this is no JSON-RPC 2.0 message");
     } else {
         result = mcp_version_check(call, &message, &stateless, &fault);
+    }
+    if (result == 0 && stateless) {
+        result = mcp_diagnostic_check(call, &message, &fault);
     }
     if (result < 0) {
         refuse(call, message.id, &fault);

@@ -22,11 +22,14 @@
 
 extern const char asset_mcp_tools_json[];
 extern const char asset_mcp_tools_json_end[];
+extern const char asset_mcp_diagnostics_json[];
+extern const char asset_mcp_diagnostics_json_end[];
 
 struct mcp_live {
     pthread_mutex_t lock;
     struct mcp_live_entry *first;
     struct buf tools;
+    bool test_tools; /* are among them */
 };
 
 /* Copies JSON without the blanks between its tokens. */
@@ -47,13 +50,24 @@ static void compact(struct buf *out, const char *text, const char *end)
     }
 }
 
-struct mcp_live *mcp_live_new(void)
+static void add_test_tools(struct mcp_live *live)
+{
+    buf_truncate(&live->tools, live->tools.size - 1);
+    (void)buf_append_text(&live->tools, ",");
+    compact(&live->tools, asset_mcp_diagnostics_json + 1, asset_mcp_diagnostics_json_end);
+}
+
+struct mcp_live *mcp_live_new(bool test_tools)
 {
     struct mcp_live *live = alloc_zero(1, sizeof(*live));
 
     (void)pthread_mutex_init(&live->lock, NULL);
     live->tools = BUF_INIT(TOOLS_MAX);
     compact(&live->tools, asset_mcp_tools_json, asset_mcp_tools_json_end);
+    live->test_tools = test_tools;
+    if (test_tools) {
+        add_test_tools(live);
+    }
     return live;
 }
 
@@ -64,6 +78,11 @@ void mcp_live_free(struct mcp_live *live)
         (void)pthread_mutex_destroy(&live->lock);
         free(live);
     }
+}
+
+bool mcp_live_has_test_tools(const struct mcp_live *live)
+{
+    return live->test_tools;
 }
 
 const struct buf *mcp_live_tools(const struct mcp_live *live)

@@ -6,18 +6,21 @@
 #ifndef KERND_API_MCP_LIVE_H
 #define KERND_API_MCP_LIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/buf.h"
 
 struct mcp_request;
 
-struct mcp_live; /* one an api */
-struct mcp_live *mcp_live_new(void);
-void mcp_live_free(struct mcp_live *live); /* NULL is fine */
+struct mcp_live;                                /* one an api */
+struct mcp_live *mcp_live_new(bool test_tools); /* with those of mcp_diagnostic.h */
+void mcp_live_free(struct mcp_live *live);      /* NULL is fine */
 
 /* The description of all tools: a JSON array without line breaks. Constant. */
 const struct buf *mcp_live_tools(const struct mcp_live *live);
+
+bool mcp_live_has_test_tools(const struct mcp_live *live);
 
 /* Embedded in a request. */
 struct mcp_live_entry {

@@ -9,6 +9,7 @@
 
 #include "api/mcp_arguments.h"
 #include "api/mcp_cell.h"
+#include "api/mcp_diagnostic.h"
 #include "api/mcp_edit.h"
 #include "api/mcp_exchange.h"
 #include "api/mcp_file.h"
@@ -59,6 +60,9 @@ void mcp_tool_call(struct mcp_request *request)
     struct mcp_arguments *arguments;
     struct err err = ERR_INIT;
 
+    if (tool == NULL && name != NULL && mcp_diagnostic_call(request, name)) {
+        return;
+    }
     if (tool == NULL) {
         (void)mcp_message_refuse(&fault, 400, MCP_INVALID_PARAMS, "there is no tool %.100s",
                                  name == NULL ? "without a name" : name);

@@ -73,8 +73,8 @@ static bool header_says(const char *value, const char *wanted)
     return size == strlen(wanted) && memcmp(value, wanted, size) == 0;
 }
 
-static int check_header(const struct api_call *call, const char *name, const char *wanted,
-                        struct mcp_message_fault *fault)
+int mcp_version_check_header(const struct api_call *call, const char *name, const char *wanted,
+                             struct mcp_message_fault *fault)
 {
     const char *value = api_call_header(call, name);
 
@@ -128,12 +128,12 @@ static int check_stateless(const struct api_call *call, const struct mcp_message
                                   " (a string) and io.modelcontextprotocol/clientCapabilities (an "
                                   "object)");
     }
-    if (check_header(call, "MCP-Protocol-Version", version, fault) < 0 ||
-        check_header(call, "Mcp-Method", message->method, fault) < 0) {
+    if (mcp_version_check_header(call, "MCP-Protocol-Version", version, fault) < 0 ||
+        mcp_version_check_header(call, "Mcp-Method", message->method, fault) < 0) {
         return -1;
     }
     if (text_equal(message->method, "tools/call") && name != NULL &&
-        check_header(call, "Mcp-Name", name, fault) < 0) {
+        mcp_version_check_header(call, "Mcp-Name", name, fault) < 0) {
         return -1;
     }
     return text_equal(version, MCP_VERSION_STATELESS) ? 0 : refuse_version(version, fault);

@@ -29,6 +29,10 @@ const char *mcp_version_choose(const char *asked);
 int mcp_version_check(const struct api_call *call, const struct mcp_message *message,
                       bool *ret_stateless, struct mcp_message_fault *fault);
 
+/* Does this header repeat what the body says? 0, or -1 with the fault filled. */
+int mcp_version_check_header(const struct api_call *call, const char *name, const char *wanted,
+                             struct mcp_message_fault *fault);
+
 /* Were batches of messages part of the revision that the headers name (absent: unknown)? */
 bool mcp_version_has_batches(const struct api_call *call);
 

@@ -322,6 +322,9 @@ void config_show(const struct config *config, const struct config *defaults, FIL
         const struct config *from = origin != NULL ? config : defaults;
         CLEANUP_FREE char *value = value_text(key, from);
 
+        if (key->help == NULL && origin == NULL) {
+            continue;
+        }
         if (key->kind == CONFIG_LIST) {
             const struct strv *list = (const void *)((const char *)from + key->offset);
 
@@ -343,6 +346,9 @@ void config_show(const struct config *config, const struct config *defaults, FIL
 void config_help(FILE *out)
 {
     for (size_t i = 0; i < config_keys_count; i++) {
+        if (config_keys_table[i].help == NULL) {
+            continue;
+        }
         CLEANUP_FREE char *option = alloc_printf(
             "--%s%s%s", config_keys_table[i].name, config_keys_table[i].value != NULL ? " " : "",
             config_keys_table[i].value != NULL ? config_keys_table[i].value : "");

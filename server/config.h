@@ -40,7 +40,8 @@ struct config {
     char *launcher; /* NULL: found in PATH */
     char *user;     /* NULL: "nobody" when started as root */
     bool allow_root;
-    bool hint; /* print a line to paste when ready, also when stdout is no terminal */
+    bool hint;           /* print a line to paste when ready, also when stdout is no terminal */
+    bool mcp_test_tools; /* see api_new */
     bool log_json;
     enum log_level log_level;
     struct capacity capacity; /* zero fields: see capacity.h */

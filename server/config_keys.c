@@ -30,6 +30,8 @@ const struct config_key config_keys_table[] = {
       "the account to become when started as root (nobody)" },
     { "allow_root", CONFIG_SWITCH, AT(allow_root), 0, 0, NULL, "stay root when started as root" },
     { "hint", CONFIG_SWITCH, AT(hint), 0, 0, NULL, "print a curl line to paste when ready" },
+    /* For tests alone: not shown. */
+    { "mcp_test_tools", CONFIG_SWITCH, AT(mcp_test_tools), 0, 0, NULL, NULL },
     { "log_level", CONFIG_LEVEL, AT(log_level), 0, 0, "LEVEL", "error, warning, info or debug" },
     { "log_format", CONFIG_FORMAT, AT(log_json), 0, 0, "FORMAT", "text or json" },
     { "workers", CONFIG_COUNT, AT(capacity.workers), 1, 1024, "N",

@@ -27,7 +27,7 @@ struct config_key {
     double low;
     double high;
     const char *value; /* as help shows it */
-    const char *help;
+    const char *help;  /* NULL: for tests alone, not shown */
 };
 
 extern const struct config_key config_keys_table[];

@@ -182,7 +182,7 @@ static int start(struct daemon *daemon, struct err *err)
         open_listeners(daemon, err) < 0 || open_sandbox(daemon, err) < 0) {
         return -1;
     }
-    daemon->api = api_new(daemon->sandbox, err);
+    daemon->api = api_new(daemon->sandbox, daemon->config->mcp_test_tools, err);
     if (daemon->api == NULL) {
         return -1;
     }

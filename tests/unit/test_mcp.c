@@ -144,7 +144,7 @@ static void long_text_loses_its_middle(void **state)
 
 static void descriptions_are_one_line(void **state)
 {
-    struct mcp_live *live = mcp_live_new();
+    struct mcp_live *live = mcp_live_new(false);
     const struct buf *tools = mcp_live_tools(live);
     CLEANUP_JSON struct json_object *tree = json_in_value(tools->data, tools->size, NULL);
 
