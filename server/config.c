@@ -48,6 +48,9 @@ void config_done(struct config *config)
     free(config->library_dir);
     free(config->engine);
     free(config->launcher);
+    free(config->kern);
+    free(config->image);
+    free(config->image_cache);
     free(config->user);
     for (size_t i = 0; i < CONFIG_KEYS_MAX; i++) {
         free(config->marks[i].origin);

@@ -36,9 +36,13 @@ struct config {
     char *state_dir;             /* the directories: NULL until set or resolved (places.h) */
     char *runtime_dir;
     char *library_dir;
-    char *engine;   /* "auto", "kern", "bubblewrap" */
-    char *launcher; /* NULL: found in PATH */
-    char *user;     /* NULL: "nobody" when started as root */
+    char *engine;      /* "auto", "kern", "bubblewrap" */
+    char *launcher;    /* NULL: found in PATH */
+    char *kern;        /* NULL: found in PATH */
+    char *image;       /* NULL: the sandbox's default */
+    char *image_cache; /* NULL until set or resolved */
+    bool image_pull;   /* callers may have images fetched from registries */
+    char *user;        /* NULL: "nobody" when started as root */
     bool allow_root;
     bool hint;           /* print a line to paste when ready, also when stdout is no terminal */
     bool mcp_test_tools; /* see api_new */

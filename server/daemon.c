@@ -22,6 +22,7 @@
 #include "lib/base/log.h"
 #include "lib/base/pool.h"
 #include "lib/sandbox/sandbox.h"
+#include "server/engines.h"
 #include "server/http.h"
 #include "server/idle.h"
 #include "server/listen.h"
@@ -91,7 +92,7 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
 {
     const struct config *config = daemon->config;
     struct privilege_account account;
-    const struct sandbox_config sandbox_config = {
+    struct sandbox_config sandbox_config = {
         .home = account.home,
         .workspace_roots = config->workspace_roots.count > 0
                                ? (const char *const *)config->workspace_roots.items
@@ -100,8 +101,6 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
         .state_dir = config->state_dir,
         .runtime_dir = config->runtime_dir,
         .library_dir = config->library_dir,
-        .engine = config->engine,
-        .launcher = config->launcher,
         .capacity = config->capacity,
         .spares_max = config->spares,
         .snapshots_max_bytes = config->snapshots_max_bytes,
@@ -113,6 +112,7 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
     };
 
     privilege_current(&account);
+    engines_configure(config, &sandbox_config);
     return sandbox_open(&sandbox_config, &daemon->sandbox, err);
 }
 

@@ -16,6 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/sandbox.h"
+#include "server/engines.h"
 #include "server/privilege.h"
 
 #define RUNS 5
@@ -143,13 +144,11 @@ static void check_languages(struct doctor_report *report, struct sandbox *sandbo
 bool doctor_box_check(struct doctor_report *report, const struct config *config)
 {
     struct privilege_account account;
-    const struct sandbox_config sandbox_config = {
+    struct sandbox_config sandbox_config = {
         .state_dir = config->state_dir,
         .runtime_dir = config->runtime_dir,
         .library_dir = config->library_dir,
         .home = account.home,
-        .engine = config->engine,
-        .launcher = config->launcher,
     };
     struct boxes_abilities abilities;
     struct sandbox *sandbox = NULL;
@@ -157,6 +156,7 @@ bool doctor_box_check(struct doctor_report *report, const struct config *config)
     bool starts;
 
     privilege_current(&account);
+    engines_configure(config, &sandbox_config);
     if (sandbox_open(&sandbox_config, &sandbox, &err) < 0) {
         doctor_report_add(report, "engine", DOCTOR_FAIL, "%s", err.msg);
         doctor_report_fix(report, err.remedy);

@@ -147,6 +147,37 @@ static int find_library(char **ret_directory, struct err *err)
     return err_remedy(err, "install kernd completely, or name the directory with --library");
 }
 
+/* As kern itself finds it; an account of root's daemon may have no home. */
+static char *default_image_cache(const char *account, const char *state_dir)
+{
+    const char *base = absolute_variable("XDG_CACHE_HOME");
+    const char *home = absolute_variable("HOME");
+
+    if (account != NULL || (base == NULL && home == NULL)) {
+        return alloc_printf("%s/cache", state_dir);
+    }
+    return base != NULL ? alloc_text(base) : alloc_printf("%s/.cache", home);
+}
+
+/* What kern's own bindings call it by; one that is no program counts for nothing. */
+static char *default_kern(void)
+{
+    const char *given = absolute_variable("KERN_BIN");
+
+    return given != NULL && access(given, X_OK) == 0 ? alloc_text(given) : NULL;
+}
+
+static int resolve_kern(struct config *config, const char *account, struct err *err)
+{
+    if (config->kern == NULL) {
+        config->kern = default_kern();
+    }
+    if (config->image_cache == NULL) {
+        config->image_cache = default_image_cache(account, config->state_dir);
+    }
+    return make_absolute(&config->image_cache, err);
+}
+
 int places_resolve(struct config *config, const char *account, struct err *err)
 {
     if (config->state_dir == NULL) {
@@ -156,7 +187,7 @@ int places_resolve(struct config *config, const char *account, struct err *err)
         (void)err_set(err, ERR_BAD_VALUE, 0, "no place for the state: HOME is not set");
         return err_remedy(err, "name a directory with --state");
     }
-    if (make_absolute(&config->state_dir, err) < 0) {
+    if (make_absolute(&config->state_dir, err) < 0 || resolve_kern(config, account, err) < 0) {
         return -1;
     }
     if (config->runtime_dir == NULL) {

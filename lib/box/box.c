@@ -37,6 +37,7 @@ void box_release(struct box *box)
     fd_close(box->stdin_fd);
     fd_close(box->stdout_fd);
     fd_close(box->stderr_fd);
+    fd_close(box->words_fd);
     fd_close(box->init_listener);
     fd_close(box->driver_listener);
     fd_close(box->driver);
@@ -67,6 +68,13 @@ static const char *const base_environment[] = {
     "TZ=UTC",
 };
 
+/* An image has its own idea of the rest. */
+static const char *const image_environment[] = {
+    "HOME=" GUEST_ETC_HOME,
+    "USER=" GUEST_ETC_USER,
+    "LOGNAME=" GUEST_ETC_USER,
+};
+
 /* Does env set the variable that `assignment` ("K=V") sets? */
 static bool overridden(const struct strv *env, const char *assignment)
 {
@@ -80,11 +88,17 @@ static bool overridden(const struct strv *env, const char *assignment)
     return false;
 }
 
-static void make_environment(const struct strv *env, struct strv *ret_environment)
+static void make_environment(const struct box *box, const struct strv *env,
+                             struct strv *ret_environment)
 {
-    for (size_t i = 0; i < sizeof(base_environment) / sizeof(base_environment[0]); i++) {
-        if (!overridden(env, base_environment[i])) {
-            strv_add(ret_environment, base_environment[i]);
+    bool image = box->engine->kind->images;
+    const char *const *base = image ? image_environment : base_environment;
+    size_t count = image ? sizeof(image_environment) / sizeof(image_environment[0])
+                         : sizeof(base_environment) / sizeof(base_environment[0]);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!overridden(env, base[i])) {
+            strv_add(ret_environment, base[i]);
         }
     }
     if (env != NULL) {
@@ -146,7 +160,7 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
         box_put_code(box, program->code_name, program->code, program->code_size, err) < 0) {
         return -1;
     }
-    make_environment(program->env, &environment);
+    make_environment(box, program->env, &environment);
     if (initlink_send_start(&box->link, &start, err) < 0) {
         return -1;
     }

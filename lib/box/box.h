@@ -57,8 +57,20 @@ struct box_limits {
     uint64_t disk_bytes;   /* workspace quota, 0: no cap */
 };
 
+/* What only an engine with images can do; all may be NULL. Texts and lists fit their grammars. */
+struct box_extras {
+    const char *image;            /* NULL: the server's default */
+    const char *security_profile; /* "untrusted" */
+    const char *apparmor;         /* a profile that the host has loaded */
+    const struct strv *profiles;  /* "vcpu:NAME", ... of the engine's own configuration */
+    const struct strv *egress;    /* the only domains that the box reaches */
+    const struct strv *cap_drop;  /* NULL: ALL */
+};
+
 /* What a box is made of. Borrowed; read only during box_start. */
 struct box_spec {
+    const char *engine; /* "bubblewrap" or "kern", NULL: the server's default */
+    struct box_extras extras;
     const char *workspace; /* host directory mounted at /workspace, read-write */
     struct box_pin workspace_pin;
     const struct box_mount *mounts;

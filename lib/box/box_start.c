@@ -21,6 +21,7 @@
 #include "lib/base/fd.h"
 #include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
+#include "lib/box/ends.h"
 #include "lib/box/init_wire.h"
 #include "lib/box/remedy.h"
 #include "lib/box/tree.h"
@@ -33,19 +34,6 @@
 #define LAUNCHER_MS 200
 #define REAP_MS 5000
 
-/* The ends of the three pipes that the launcher gets. */
-struct launcher_ends {
-    int fds[3 + SECCOMP_PROGRAMS];
-    size_t count;
-};
-
-static void close_ends(struct launcher_ends *ends)
-{
-    for (size_t i = 0; i < ends->count; i++) {
-        fd_clear(&ends->fds[i]);
-    }
-}
-
 static int make_box_dir(struct box *box, const struct box_spec *spec, struct err *err)
 {
     int boxes_fd = box->boxes->boxes_fd;
@@ -54,6 +42,10 @@ static int make_box_dir(struct box *box, const struct box_spec *spec, struct err
         box->dir = openat(boxes_fd, box->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
     if (box->dir < 0) {
+        return err_set(err, ERR_IO, errno, "can't make the box's directory: %s",
+                       err_errno_text(errno));
+    }
+    if (box->engine->kind->images && mkdirat(box->dir, ENGINE_SECRETS, 0700) < 0) {
         return err_set(err, ERR_IO, errno, "can't make the box's directory: %s",
                        err_errno_text(errno));
     }
@@ -68,76 +60,47 @@ static int make_box_dir(struct box *box, const struct box_spec *spec, struct err
     return 0;
 }
 
-/* Pipes for 0, 1, 2 and the filter programs behind them. */
-static int make_ends(struct box *box, struct launcher_ends *ends, struct err *err)
-{
-    int *ours[3] = { &box->stdin_fd, &box->stdout_fd, &box->stderr_fd };
-
-    for (size_t i = 0; i < 3; i++) {
-        int read_end = -1;
-        int write_end = -1;
-
-        if (fd_pipe(&read_end, &write_end) < 0) {
-            return err_set(err, ERR_IO, errno, "no pipe left: %s", err_errno_text(errno));
-        }
-        *ours[i] = i == 0 ? write_end : read_end;
-        ends->fds[ends->count++] = i == 0 ? read_end : write_end;
-        (void)fd_set_nonblocking(*ours[i], true);
-    }
-    for (size_t i = 0; box->boxes->engine->seccomp && i < SECCOMP_PROGRAMS; i++) {
-        int fd = seccomp_open(&box->boxes->seccomp, i);
-
-        if (fd < 0) {
-            return err_set(err, ERR_IO, errno, "can't open the filter: %s", err_errno_text(errno));
-        }
-        ends->fds[ends->count++] = fd;
-    }
-    return 0;
-}
-
-static int launch(struct box *box, const struct box_spec *spec, const struct launcher_ends *ends,
+static int launch(struct box *box, const struct box_spec *spec, const struct ends *ends,
                   struct err *err)
 {
     struct boxes *boxes = box->boxes;
+    const struct engine *kind = box->engine->kind;
+    int fds[ENDS_LAUNCHER_MAX];
     CLEANUP_FREE char *box_dir = alloc_printf("%s/%s", boxes->boxes_dir, box->id);
     CLEANUP_STRV struct strv argv = { 0 };
-    char *const no_environment[] = { NULL };
+    CLEANUP_STRV struct strv environment = { 0 };
     const struct engine_plan plan = {
         .spec = spec,
+        .box_name = box->id,
         .box_dir = box_dir,
         .library_dir = boxes->library_dir,
         .etc_dir = boxes->etc_dir,
         .resolv_conf = boxes->resolv_conf,
         .root = boxes->root,
         .root_count = BOXES_ROOTS,
+        .image = boxes->image,
+        .private_dir = boxes->engine_dir,
+        .cache_dir = boxes->cache_dir,
     };
     struct spawn_request request = {
-        .path = boxes->launcher,
-        .environment = no_environment,
-        .fds = ends->fds,
-        .fd_count = ends->count,
+        .path = box->engine->launcher,
+        .fds = fds,
+        .fd_count = ends_of_launcher(box, ends, fds),
         .cgroup_fd = -1,
-        .ends_with_parent = boxes->engine->ends_with_parent,
+        .ends_with_parent = kind->ends_with_parent,
     };
 
-    boxes->engine->argv(&plan, &argv);
+    kind->argv(&plan, &argv);
+    if (kind->environment != NULL) {
+        kind->environment(&plan, environ, &environment);
+    }
     request.argv = strv_argv(&argv);
+    request.environment = strv_argv(&environment);
     if (diskwatch_open(&box->diskwatch, spec->workspace) < 0) {
         return err_set(err, ERR_IO, errno, "can't open the workspace: %s", err_errno_text(errno));
     }
     box_cgroup_make(box);
     return box_cgroup_spawn(box, &request, err);
-}
-
-/* Takes what the launcher wrote so far; its pipe must never fill up. */
-static void hear_words(struct box *box, struct buf *words)
-{
-    char piece[1024];
-    ssize_t got = 0;
-
-    while ((got = read(box->stderr_fd, piece, sizeof(piece))) > 0) {
-        (void)buf_append_some(words, piece, (size_t)got);
-    }
 }
 
 /* The launcher is dead and no hello came: say why. Returns -1. */
@@ -152,22 +115,30 @@ static int explain_death(struct box *box, struct buf *words, struct err *err)
         return err_set(err, ERR_ENGINE_UNAVAILABLE, exec_errno, "can't run the launcher: %s",
                        err_errno_text(exec_errno));
     }
-    hear_words(box, words);
+    ends_hear_words(box, words);
     if (spawn_reap(&box->launcher, &status)) {
         (void)snprintf(exit_text, sizeof(exit_text), "%s %d", WIFEXITED(status) ? "exit" : "signal",
                        WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
     }
     remedy_host_read(&host);
-    return remedy_explain(words->size == 0 ? "" : words->data, exit_text, &host, err);
+    return box->engine->kind->explain(words->size == 0 ? "" : words->data, exit_text, &host, err);
+}
+
+static int take_link(struct box *box, const struct ends *ends, struct err *err)
+{
+    if (initlink_accept(&box->link, box->init_listener, err) < 0) {
+        return -1;
+    }
+    return box->engine->kind->images ? initlink_send_streams(&box->link, ends->program, err) : 0;
 }
 
 /* One wait for anything to happen before hello. 0 go on, -1 over. */
 static int wait_for_hello(struct box *box, struct buf *words, const struct box_spec *spec,
-                          struct err *err)
+                          const struct ends *ends, struct err *err)
 {
     struct pollfd watched[] = {
         { .fd = box->link.fd >= 0 ? box->link.fd : box->init_listener, .events = POLLIN },
-        { .fd = box->stderr_fd, .events = POLLIN },
+        { .fd = box->words_fd >= 0 ? -1 : box->stderr_fd, .events = POLLIN },
         { .fd = box->launcher.pidfd, .events = POLLIN },
         { .fd = cancel_poll_fd(spec->cancel), .events = POLLIN },
     };
@@ -176,11 +147,11 @@ static int wait_for_hello(struct box *box, struct buf *words, const struct box_s
         return err_set(err, ERR_IO, errno, "can't wait for the box: %s", err_errno_text(errno));
     }
     if (watched[1].revents != 0) {
-        hear_words(box, words);
+        ends_hear_words(box, words);
     }
     if (watched[0].revents != 0) {
         if (box->link.fd < 0) {
-            return initlink_accept(&box->link, box->init_listener, err);
+            return take_link(box, ends, err);
         }
         initlink_hear(&box->link);
         if (box->link.report.hello) {
@@ -199,12 +170,13 @@ static int wait_for_hello(struct box *box, struct buf *words, const struct box_s
     return 0;
 }
 
-static int await_hello(struct box *box, const struct box_spec *spec, struct err *err)
+static int await_hello(struct box *box, const struct box_spec *spec, const struct ends *ends,
+                       struct err *err)
 {
     CLEANUP_BUF struct buf words = BUF_INIT(WORDS_MAX);
 
     while (!box->link.report.hello) {
-        if (wait_for_hello(box, &words, spec, err) < 0) {
+        if (wait_for_hello(box, &words, spec, ends, err) < 0) {
             return -1;
         }
     }
@@ -270,6 +242,7 @@ static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
     box->stdin_fd = -1;
     box->stdout_fd = -1;
     box->stderr_fd = -1;
+    box->words_fd = -1;
     box->held[OUTPUT_STDOUT].max = BOX_HELD_MAX;
     box->held[OUTPUT_STDERR].max = BOX_HELD_MAX;
     (void)id_make("box", box->id);
@@ -283,18 +256,25 @@ static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
 int box_start(struct boxes *boxes, const struct box_spec *spec, struct box **ret_box,
               struct err *err)
 {
-    struct launcher_ends ends = { .count = 0 };
+    struct boxes_engine *engine = boxes_engines_pick(boxes, spec->engine, err);
+    struct ends ends = ENDS_INIT;
     struct box *box = NULL;
     int failed = 0;
 
-    if (boxes_check_launcher(boxes, err) < 0) {
+    if (engine == NULL || boxes_engines_check(engine, err) < 0 ||
+        (engine->kind->vet != NULL && engine->kind->vet(spec, err) < 0)) {
         return -1;
     }
     box = new_box(boxes, spec);
-    failed = make_box_dir(box, spec, err) < 0 || make_ends(box, &ends, err) < 0 ||
+    box->engine = engine;
+    failed = make_box_dir(box, spec, err) < 0 || ends_make(box, &ends, err) < 0 ||
              launch(box, spec, &ends, err) < 0;
-    close_ends(&ends);
-    if (failed != 0 || await_hello(box, spec, err) < 0) {
+    if (failed == 0 && !engine->kind->images) {
+        ends_close(&ends); /* the end of a launcher that dies shall be seen */
+    }
+    failed = failed != 0 || await_hello(box, spec, &ends, err) < 0;
+    ends_close(&ends);
+    if (failed != 0) {
         if (box_cgroup_oom(box)) {
             (void)err_set(err, ERR_BOX_START_FAILED, 0, "the box can't start in so little memory");
         }

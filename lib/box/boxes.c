@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/landlock.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -26,32 +27,11 @@
 #include "lib/box/boxes_internal.h"
 #include "lib/box/errand.h"
 #include "lib/box/guest_etc.h"
-#include "lib/box/launcher.h"
 #include "lib/box/tree.h"
 #include "lib/box/watchdog.h"
 
 #define STARTERS 2
 #define LANDLOCK_VERSION_FLAG 1U /* LANDLOCK_CREATE_RULESET_VERSION, landlock_create_ruleset(2) */
-
-static const struct engine *const engines[] = { &engine_bwrap };
-
-static int choose_engine(const struct boxes_config *config, struct boxes *boxes, struct err *err)
-{
-    bool any = text_equal(config->engine, "auto");
-
-    for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
-        if (any || text_equal(config->engine, engines[i]->name)) {
-            boxes->engine = engines[i];
-            boxes->launcher = launcher_find(config->launcher, engines[i]->launcher_name);
-            if (config->launcher != NULL && boxes->launcher == NULL) {
-                return err_set(err, ERR_ENGINE_UNAVAILABLE, ENOENT,
-                               "the launcher %s is not an executable file", config->launcher);
-            }
-            return 0;
-        }
-    }
-    return err_set(err, ERR_BAD_VALUE, 0, "there is no engine \"%s\"", config->engine);
-}
 
 /* A private directory below the runtime directory; its descriptor, or -1 IO. */
 static int private_dir(int runtime, const char *name, struct err *err)
@@ -86,6 +66,7 @@ static int make_directories(const struct boxes_config *config, struct boxes *box
     CLEANUP_FD int runtime_fd =
         runtime == NULL ? -1 : open(runtime, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CLEANUP_FD int probe = -1;
+    CLEANUP_FD int engine = -1;
 
     if (runtime_fd < 0) {
         return err_set(err, ERR_IO, errno, "can't open the runtime directory %s: %s",
@@ -94,13 +75,17 @@ static int make_directories(const struct boxes_config *config, struct boxes *box
     boxes->boxes_dir = alloc_printf("%s/boxes", runtime);
     boxes->etc_dir = alloc_printf("%s/etc", runtime);
     boxes->probe_dir = alloc_printf("%s/probe", runtime);
+    boxes->engine_dir = alloc_printf("%s/engine", runtime);
     boxes->boxes_fd = private_dir(runtime_fd, "boxes", err);
     if (boxes->boxes_fd < 0 || lock_boxes(boxes, runtime, err) < 0) {
         return -1;
     }
-    boxes_sweep(boxes->boxes_fd, boxes->boxes_dir, boxes->engine->launcher_name);
+    boxes_sweep(boxes->boxes_fd, boxes->boxes_dir);
+    /* What an engine knew of a predecessor's boxes, which are gone. */
+    (void)tree_remove(runtime_fd, "engine");
     probe = private_dir(runtime_fd, "probe", err);
-    return probe < 0 ? -1 : guest_etc_build(runtime_fd, "etc", err);
+    engine = probe < 0 ? -1 : private_dir(runtime_fd, "engine", err);
+    return engine < 0 ? -1 : guest_etc_build(runtime_fd, "etc", err);
 }
 
 static int find_library(const struct boxes_config *config, struct boxes *boxes, struct err *err)
@@ -162,7 +147,7 @@ int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, stru
     boxes->cgroups.fd = -1;
     boxes->seccomp = (struct seccomp){ .programs = { -1, -1 } };
     (void)pthread_mutex_init(&boxes->lock, NULL);
-    if (choose_engine(config, boxes, err) < 0 || find_library(config, boxes, err) < 0 ||
+    if (boxes_engines_find(config, boxes, err) < 0 || find_library(config, boxes, err) < 0 ||
         make_directories(config, boxes, err) < 0 || seccomp_build(&boxes->seccomp, err) < 0 ||
         (boxes->starters = pool_new("starter", STARTERS, 0, err)) == NULL) {
         boxes_close(boxes);
@@ -190,9 +175,9 @@ void boxes_close(struct boxes *boxes)
     cgroup_close(&boxes->cgroups);
     fd_close(boxes->boxes_fd);
     (void)pthread_mutex_destroy(&boxes->lock);
-    free(boxes->launcher);
-    free(boxes->version);
+    boxes_engines_done(boxes);
     free(boxes->boxes_dir);
+    free(boxes->engine_dir);
     free(boxes->library_dir);
     free(boxes->etc_dir);
     free(boxes->probe_dir);
@@ -200,37 +185,9 @@ void boxes_close(struct boxes *boxes)
     free(boxes);
 }
 
-int boxes_check_launcher(const struct boxes *boxes, struct err *err)
-{
-    if (boxes->launcher != NULL) {
-        return 0;
-    }
-    (void)err_set(err, ERR_ENGINE_UNAVAILABLE, ENOENT, "the program %s is not installed",
-                  boxes->engine->launcher_name);
-    return err_remedy(err, "sudo apt install %s", boxes->engine->package);
-}
-
 int boxes_errand(struct boxes *boxes, void (*run)(void *context), void *context, struct err *err)
 {
     return errand_run(boxes->starters, run, context, err);
-}
-
-static void ask_version(void *context)
-{
-    struct boxes *boxes = context;
-
-    boxes->version = launcher_version(boxes->launcher);
-}
-
-/* Asked for when first wanted: it costs a process, and starting up should not. */
-static const char *engine_version(struct boxes *boxes)
-{
-    (void)pthread_mutex_lock(&boxes->lock);
-    if (boxes->version == NULL && boxes->launcher != NULL) {
-        (void)boxes_errand(boxes, ask_version, boxes, NULL);
-    }
-    (void)pthread_mutex_unlock(&boxes->lock);
-    return boxes->version == NULL ? "" : boxes->version;
 }
 
 void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
@@ -238,8 +195,7 @@ void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
     long landlock = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
 
     *ret_abilities = (struct boxes_abilities){
-        .engine = boxes->engine->name,
-        .engine_version = engine_version(boxes),
+        .engine = boxes->standard->kind->name,
         .memory = boxes->cgroups.memory  ? "cgroup"
                   : watchdog_supported() ? "watchdog"
                                          : "none",
@@ -249,12 +205,16 @@ void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
         .cpu = boxes->cgroups.cpu ? "cgroup" : "none",
         .disk = "measured",
         .cgroup_missing = boxes->cgroups.why,
-        .seccomp = boxes->engine->seccomp,
+        .seccomp = true,
         .landlock_abi = landlock < 0 ? 0 : (int)landlock,
         .landlock = atomic_load(&boxes->landlocked),
         .files_max = boxes->files_max,
         .io_weight = boxes->cgroups.io ? CGROUP_IO_WEIGHT : 0,
     };
+    (void)pthread_mutex_lock(&boxes->lock);
+    (void)snprintf(ret_abilities->engine_version, sizeof(ret_abilities->engine_version), "%s",
+                   boxes_engines_version(boxes, boxes->standard));
+    (void)pthread_mutex_unlock(&boxes->lock);
 }
 
 size_t boxes_running(struct boxes *boxes)

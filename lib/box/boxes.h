@@ -15,20 +15,36 @@
 struct boxes;
 
 #define BOXES_FILES_MAX UINT64_C(1000000)
+#define BOXES_IMAGE "python:3.12-slim"
+#define BOXES_ENGINES_MAX ((size_t)2)
+#define BOXES_VERSION_SIZE 48
+
+/* What is known of one engine. */
+struct boxes_engine_view {
+    const char *name;
+    char version[BOXES_VERSION_SIZE]; /* as its program says, "" unknown */
+    bool standard;                    /* of calls that name none */
+    bool ready;
+    bool images;
+    struct err failure; /* valid unless ready */
+};
 
 struct boxes_config {
     const char *runtime_dir; /* private (0700); boxes/ is made below it */
     const char *library_dir; /* holds kernd-init, driver.py, driver.js */
     const char *engine;      /* "auto", "bubblewrap" or "kern" */
-    const char *launcher;    /* path of bwrap or kern, NULL: found in the standard directories */
+    const char *launcher;    /* of that engine (auto: bwrap), NULL: in the standard directories */
+    const char *kern;        /* with auto: path of kern, NULL: in the standard directories */
+    const char *image;       /* for calls that name none, NULL: BOXES_IMAGE */
+    const char *image_cache; /* where kern keeps images, NULL: none can be used */
     uint64_t files_max;      /* files and directories of a workspace, 0: BOXES_FILES_MAX */
 };
 
 /* How limits and walls hold on this host; texts are static or live as long as boxes. */
 struct boxes_abilities {
-    const char *engine;         /* "bubblewrap" or "kern" */
-    const char *engine_version; /* "0.8.0", "" unknown */
-    const char *memory;         /* as struct box_enforced */
+    const char *engine;                      /* the standard one: "bubblewrap" or "kern" */
+    char engine_version[BOXES_VERSION_SIZE]; /* "0.8.0", "" unknown */
+    const char *memory;                      /* as struct box_enforced */
     const char *pids;
     const char *cpu;
     const char *disk;
@@ -56,6 +72,18 @@ void boxes_close(struct boxes *boxes);
  * sysctl, the AppArmor profile or the package.
  */
 int boxes_ready(struct boxes *boxes, struct err *err);
+
+/*
+ * Those that the configuration allows and that are installed, or the one that it names; each is
+ * probed as boxes_ready does, again when its program has changed. How many.
+ */
+size_t boxes_engines(struct boxes *boxes, struct boxes_engine_view ret_views[BOXES_ENGINES_MAX]);
+
+/* The program of the engine with images and where those are; NULL: there is none here. */
+const char *boxes_engines_image_program(const struct boxes *boxes, const char **ret_cache_dir);
+
+/* Is an engine of this name to be had, by the configuration and what is installed? */
+bool boxes_engines_have(const struct boxes *boxes, const char *name);
 
 void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities);
 

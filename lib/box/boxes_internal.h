@@ -16,10 +16,35 @@
 
 #define BOXES_ROOTS 6
 
+/* Tells one file from another and from what it was before (stat(2)); all 0: none. */
+struct boxes_identity {
+    uint64_t device;
+    uint64_t inode;
+    int64_t size;
+    int64_t changed_ns;
+};
+
+/* One of the engines: constant but for what the lock of struct boxes guards. */
+struct boxes_engine {
+    const struct engine *kind;
+    bool allowed;   /* by the configuration */
+    char *launcher; /* absolute path, NULL: not found */
+    /* Locked: */
+    char version[BOXES_VERSION_SIZE];
+    bool version_known;
+    bool ready;
+    int64_t probed_ns;
+    struct boxes_identity identity; /* of the launcher that was probed */
+    struct err failure;
+};
+
 struct boxes {
-    const struct engine *engine;
-    struct pool *starters; /* threads that may start processes for others that may not */
-    char *launcher;        /* absolute path, NULL: not found */
+    struct boxes_engine engines[BOXES_ENGINES_MAX];
+    struct boxes_engine *standard; /* of calls that name none */
+    struct pool *starters;         /* threads that may start processes for others that may not */
+    char *image;                   /* for calls that name none */
+    char *engine_dir;              /* of engines with a state of their own */
+    char *cache_dir;               /* where they keep images */
     char *boxes_dir;
     char *library_dir;
     char *etc_dir;
@@ -34,20 +59,32 @@ struct boxes {
     atomic_bool moves_told; /* boxes can't be born in their cgroups here */
     atomic_bool landlocked; /* the last box that started has that wall */
     atomic_size_t running;
-    pthread_mutex_t lock; /* guards what follows */
-    char *version;        /* NULL: not asked yet */
-    bool ready;
-    int64_t probed_ns;
-    struct err failure;
+    pthread_mutex_t lock; /* see struct boxes_engine */
 };
 
+/*
+ * Finds what the configuration allows. 0, or -1: BAD_VALUE, ENGINE_UNAVAILABLE (a given program is
+ * none).
+ */
+int boxes_engines_find(const struct boxes_config *config, struct boxes *boxes, struct err *err);
+void boxes_engines_done(struct boxes *boxes);
+
+/* Locked: what the engine's program says of its version. */
+const char *boxes_engines_version(struct boxes *boxes, struct boxes_engine *engine);
+
+/* The engine of this name, NULL: the standard one. NULL and NOT_SUPPORTED_HERE: not configured. */
+struct boxes_engine *boxes_engines_pick(struct boxes *boxes, const char *name, struct err *err);
+
 /* 0, or -1 ENGINE_UNAVAILABLE when there is no launcher at all. */
-int boxes_check_launcher(const struct boxes *boxes, struct err *err);
+int boxes_engines_check(const struct boxes_engine *engine, struct err *err);
+
+/* Locked: can this engine start a box, as far as the last probe told? Probes again when due. */
+bool boxes_ready_locked(struct boxes *boxes, struct boxes_engine *engine);
 
 /*
  * Kills launchers of a predecessor that live on, and removes all per-box directories. The caller
  * holds the lock of the runtime directory.
  */
-void boxes_sweep(int boxes_fd, const char *boxes_dir, const char *launcher_name);
+void boxes_sweep(int boxes_fd, const char *boxes_dir);
 
 #endif

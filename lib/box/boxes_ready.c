@@ -5,6 +5,7 @@
  * Threads: any; one has a starter probe, the others wait for its answer.
  * May include: base, box, boxes.
  */
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "lib/base/clock.h"
@@ -15,9 +16,10 @@
 #define PROBE_AGAIN_NS CLOCK_NS_PER_S
 
 /* Runs `true` in a box. 0, or -1 with the reason. */
-static int probe(struct boxes *boxes, struct err *err)
+static int run_true(struct boxes *boxes, const struct boxes_engine *engine, struct err *err)
 {
-    struct box_spec spec = { .workspace = boxes->probe_dir,
+    struct box_spec spec = { .engine = engine->kind->name,
+                             .workspace = boxes->probe_dir,
                              .deadline = clock_deadline_after_s(PROBE_S) };
     CLEANUP_STRV struct strv argv = { 0 };
     struct box_program program = { .argv = &argv };
@@ -43,8 +45,29 @@ static int probe(struct boxes *boxes, struct err *err)
     return 0;
 }
 
+/*
+ * An empty box: which images are here is another question. It is up, kernd-init runs in it and got
+ * its streams.
+ */
+static int start_empty(struct boxes *boxes, const struct boxes_engine *engine, struct err *err)
+{
+    const struct box_spec spec = { .engine = engine->kind->name,
+                                   .extras = { .image = ENGINE_IMAGE_EMPTY },
+                                   .workspace = boxes->probe_dir,
+                                   .deadline = clock_deadline_after_s(PROBE_S) };
+    struct box_outcome outcome;
+    struct box *box = NULL;
+
+    if (box_start(boxes, &spec, &box, err) < 0) {
+        return -1;
+    }
+    box_end(box, NULL, &outcome);
+    return 0;
+}
+
 struct probe {
     struct boxes *boxes;
+    const struct boxes_engine *engine;
     struct err failure;
     bool works;
 };
@@ -53,21 +76,60 @@ static void run_probe(void *context)
 {
     struct probe *asked = context;
 
-    asked->works = probe(asked->boxes, &asked->failure) == 0;
+    asked->works = asked->engine->kind->images
+                       ? start_empty(asked->boxes, asked->engine, &asked->failure) == 0
+                       : run_true(asked->boxes, asked->engine, &asked->failure) == 0;
 }
 
 /* Locked. */
-static void find_out(struct boxes *boxes)
+static void find_out(struct boxes *boxes, struct boxes_engine *engine)
 {
-    struct probe asked = { .boxes = boxes, .failure = ERR_INIT };
+    struct probe asked = { .boxes = boxes, .engine = engine, .failure = ERR_INIT };
 
     if (boxes_errand(boxes, run_probe, &asked, &asked.failure) < 0) {
         asked.works = false;
     }
-    boxes->ready = asked.works;
-    boxes->failure = asked.failure;
-    boxes->failure.code = ERR_ENGINE_UNAVAILABLE;
-    boxes->probed_ns = clock_mono_ns();
+    engine->ready = asked.works;
+    engine->failure = asked.failure;
+    engine->failure.code = ERR_ENGINE_UNAVAILABLE;
+    engine->probed_ns = clock_mono_ns();
+}
+
+static struct boxes_identity identify(const char *path)
+{
+    struct stat status;
+
+    if (path == NULL || stat(path, &status) < 0) {
+        return (struct boxes_identity){ .inode = 0 };
+    }
+    return (struct boxes_identity){ .device = status.st_dev,
+                                    .inode = status.st_ino,
+                                    .size = status.st_size,
+                                    .changed_ns = (int64_t)status.st_ctim.tv_sec * CLOCK_NS_PER_S +
+                                                  status.st_ctim.tv_nsec };
+}
+
+static bool same(const struct boxes_identity *a, const struct boxes_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->changed_ns == b->changed_ns;
+}
+
+bool boxes_ready_locked(struct boxes *boxes, struct boxes_engine *engine)
+{
+    const struct boxes_identity now = identify(engine->launcher);
+    bool never = engine->probed_ns == 0;
+
+    if (!same(&now, &engine->identity)) {
+        engine->identity = now;
+        engine->ready = false;
+        engine->version_known = false;
+        never = true;
+    }
+    if (!engine->ready && (never || clock_mono_ns() - engine->probed_ns >= PROBE_AGAIN_NS)) {
+        find_out(boxes, engine);
+    }
+    return engine->ready;
 }
 
 int boxes_ready(struct boxes *boxes, struct err *err)
@@ -75,13 +137,9 @@ int boxes_ready(struct boxes *boxes, struct err *err)
     bool ready = false;
 
     (void)pthread_mutex_lock(&boxes->lock);
-    if (!boxes->ready &&
-        (boxes->probed_ns == 0 || clock_mono_ns() - boxes->probed_ns >= PROBE_AGAIN_NS)) {
-        find_out(boxes);
-    }
-    ready = boxes->ready;
+    ready = boxes_ready_locked(boxes, boxes->standard);
     if (!ready && err != NULL) {
-        *err = boxes->failure;
+        *err = boxes->standard->failure;
     }
     (void)pthread_mutex_unlock(&boxes->lock);
     return ready ? 0 : -1;

@@ -35,6 +35,11 @@ static bool process_has(const char *pid, const char *file, const char *text)
     return content != NULL && memmem(content, size, text, strlen(text)) != NULL;
 }
 
+static bool is_launcher(const char *pid)
+{
+    return process_has(pid, "comm", "bwrap\n") || process_has(pid, "comm", "kern\n");
+}
+
 static void kill_tree(pid_t pid)
 {
     struct proctree tree = { .pids = alloc_zero(PROCTREE_MAX, sizeof(pid_t)) };
@@ -48,19 +53,18 @@ static void kill_tree(pid_t pid)
 }
 
 /*
+ * Of any engine: the predecessor may have had another one.
  * Launchers die with the thread that started them (PR_SET_PDEATHSIG), and boxes with their
  * launcher. One that lives on all the same has its per-box directory in its arguments.
  */
-static void kill_launchers(const char *boxes_dir, const char *name)
+static void kill_launchers(const char *boxes_dir)
 {
     CLEANUP_FREE char *part = alloc_printf("%s/box_", boxes_dir);
-    CLEANUP_FREE char *command = alloc_printf("%s\n", name);
     CLEANUP_DIR DIR *list = opendir("/proc"); /* close-on-exec, as glibc does */
     struct dirent *entry = NULL;
 
     while (list != NULL && (entry = readdir(list)) != NULL) {
-        if (isdigit((unsigned char)entry->d_name[0]) &&
-            process_has(entry->d_name, "comm", command) &&
+        if (isdigit((unsigned char)entry->d_name[0]) && is_launcher(entry->d_name) &&
             process_has(entry->d_name, "cmdline", part)) {
             uint64_t pid = 0;
 
@@ -72,7 +76,7 @@ static void kill_launchers(const char *boxes_dir, const char *name)
     }
 }
 
-void boxes_sweep(int boxes_fd, const char *boxes_dir, const char *launcher_name)
+void boxes_sweep(int boxes_fd, const char *boxes_dir)
 {
     int listing = openat(boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CLEANUP_DIR DIR *list = listing < 0 ? NULL : fdopendir(listing);
@@ -86,7 +90,7 @@ void boxes_sweep(int boxes_fd, const char *boxes_dir, const char *launcher_name)
     while ((entry = readdir(list)) != NULL) {
         if (entry->d_name[0] != '.') {
             if (clean) {
-                kill_launchers(boxes_dir, launcher_name);
+                kill_launchers(boxes_dir);
             }
             clean = false;
             (void)tree_remove(boxes_fd, entry->d_name);

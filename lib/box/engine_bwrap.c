@@ -114,4 +114,5 @@ const struct engine engine_bwrap = {
     .seccomp = true,
     .ends_with_parent = true,
     .argv = make_argv,
+    .explain = remedy_explain,
 };

@@ -26,7 +26,8 @@
 
 struct init {
     int connection;
-    int children; /* signalfd for SIGCHLD */
+    int children;  /* signalfd for SIGCHLD */
+    bool in_image; /* see INIT_WIRE_IN_IMAGE */
     pid_t program;
     int wait_status;
     bool ended;
@@ -179,8 +180,8 @@ static bool begin(struct init *init)
     int ruleset = -1;
     int report = -1;
 
-    hello.landlock_abi = init_landlock_prepare(&ruleset);
-    init->program = init_child_fork(init->connection, ruleset, &report);
+    hello.landlock_abi = init_landlock_prepare(init->in_image, &ruleset);
+    init->program = init_child_fork(init->connection, ruleset, init->in_image, &report);
     fd_close(ruleset);
     /* The program's own from here on: its end of file must not wait for this process. */
     fd_close(STDIN_FILENO);
@@ -195,9 +196,12 @@ static bool begin(struct init *init)
     return init_send(init->connection, INIT_WIRE_STARTED, &started, sizeof(started));
 }
 
-int main(void)
+int main(int argument_count, char **arguments)
 {
-    struct init init = { .connection = -1 };
+    struct init init = {
+        .connection = -1,
+        .in_image = argument_count > 1 && strcmp(arguments[1], INIT_WIRE_IN_IMAGE) == 0,
+    };
     int64_t ended_ns = 0;
 
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) {
@@ -207,6 +211,9 @@ int main(void)
     init.connection = connect_to_kernd();
     if (init.children < 0 || init.connection < 0) {
         return give_up("kernd-init: can't reach kernd\n");
+    }
+    if (init.in_image && !init_receive_streams(init.connection)) {
+        return give_up("kernd-init: got no streams\n");
     }
     if (!begin(&init) || !run_until_end(&init)) {
         return 1;

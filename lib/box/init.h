@@ -26,6 +26,15 @@ struct init_program {
 /* Reads the START message. False: the connection ended or broke the protocol. */
 bool init_receive_start(int connection, struct init_program *ret_program);
 
+/* Takes the program's streams from the connection as 0, 1 and 2. False: they did not come. */
+bool init_receive_streams(int connection);
+
+/*
+ * What the program gets of this process's own environment: all that START does not set anew. Only
+ * pointers are copied.
+ */
+char **init_receive_merge(char **own, char **given);
+
 /* Sends one message; false when the connection is gone. */
 bool init_send(int connection, enum init_wire_type type, const void *body, size_t size);
 
@@ -36,18 +45,19 @@ bool init_send(int connection, enum init_wire_type type, const void *body, size_
  * 5.19 could not allow a rename from one directory to another, so there it stays off.
  *
  * init_landlock_prepare makes the ruleset, without the caller's mounts: the ABI and a descriptor,
- * or 0 and -1 where this kernel has none. init_landlock_enter adds those and confines this process;
- * 0 or -1 with errno.
+ * or 0 and -1 where this kernel has none. in_image: all that is in the box may be read and run.
+ * init_landlock_enter adds those and confines this process; 0 or -1 with errno.
  */
-uint32_t init_landlock_prepare(int *ret_ruleset);
+uint32_t init_landlock_prepare(bool in_image, int *ret_ruleset);
 int init_landlock_enter(int ruleset, char *const *pins);
 
 /*
  * Makes the process that will be the program: ahead of time, so that it has only to wake up and
  * exec when its START comes. It reads that itself from the connection; nobody else may before
- * init_child_await returned. ruleset: of init_landlock_prepare, -1: none. The process id, or -1.
+ * init_child_await returned. ruleset: of init_landlock_prepare, -1: none. in_image: see
+ * INIT_WIRE_IN_IMAGE. The process id, or -1.
  */
-pid_t init_child_fork(int connection, int ruleset, int *ret_report);
+pid_t init_child_fork(int connection, int ruleset, bool in_image, int *ret_report);
 
 /*
  * Waits for the child's exec; *ret_errno is 0 when that succeeded, else the reason, and the process

@@ -192,8 +192,9 @@ static void run_program(const struct init_program *program, int report)
     fail(report, reason, reason == ENOENT || reason == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
 }
 
-static void run_child(int connection, int ruleset, int report) __attribute__((noreturn));
-static void run_child(int connection, int ruleset, int report)
+static void run_child(int connection, int ruleset, bool in_image, int report)
+    __attribute__((noreturn));
+static void run_child(int connection, int ruleset, bool in_image, int report)
 {
     struct init_program program;
 
@@ -203,11 +204,14 @@ static void run_child(int connection, int ruleset, int report)
     if (!init_receive_start(connection, &program)) {
         fail(report, NO_START, EXIT_NOT_STARTED);
     }
+    if (in_image) {
+        program.environment = init_receive_merge(environ, program.environment);
+    }
     close_walls(&program, ruleset, report);
     run_program(&program, report);
 }
 
-pid_t init_child_fork(int connection, int ruleset, int *ret_report)
+pid_t init_child_fork(int connection, int ruleset, bool in_image, int *ret_report)
 {
     int report_read = -1;
     int report_write = -1;
@@ -218,7 +222,7 @@ pid_t init_child_fork(int connection, int ruleset, int *ret_report)
     }
     pid = fork();
     if (pid == 0) {
-        run_child(connection, ruleset, report_write);
+        run_child(connection, ruleset, in_image, report_write);
     }
     fd_close(report_write);
     *ret_report = report_read;

@@ -105,7 +105,7 @@ static int allow(int ruleset, const char *path, uint64_t access)
     return failed < 0 ? -1 : 0;
 }
 
-uint32_t init_landlock_prepare(int *ret_ruleset)
+uint32_t init_landlock_prepare(bool in_image, int *ret_ruleset)
 {
     const uint32_t abi = kernel_abi();
     const struct ruleset attributes = {
@@ -120,6 +120,11 @@ uint32_t init_landlock_prepare(int *ret_ruleset)
         ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
     }
     if (ruleset < 0) {
+        return 0;
+    }
+    /* The image's own places are anywhere; the launcher mounts it read-only. */
+    if (in_image && allow(ruleset, "/", RUNNING & attributes.access_fs) < 0) {
+        fd_close(ruleset);
         return 0;
     }
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {

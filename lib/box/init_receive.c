@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/fd.h"
@@ -60,4 +61,68 @@ bool init_send(int connection, enum init_wire_type type, const void *body, size_
     /* Small enough to fit the socket's buffer whole. */
     return send(connection, message, sizeof(header) + size, MSG_NOSIGNAL) ==
            (ssize_t)(sizeof(header) + size);
+}
+
+bool init_receive_streams(int connection)
+{
+    int fds[INIT_WIRE_STREAMS] = { -1, -1, -1 };
+    char space[CMSG_SPACE(sizeof(fds))];
+    char byte = 0;
+    struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+    };
+    const struct cmsghdr *control = NULL;
+    bool placed = true;
+
+    if (recvmsg(connection, &message, MSG_CMSG_CLOEXEC) != 1 ||
+        (control = CMSG_FIRSTHDR(&message)) == NULL || control->cmsg_type != SCM_RIGHTS ||
+        control->cmsg_len != CMSG_LEN(sizeof(fds))) {
+        return false;
+    }
+    memcpy(fds, CMSG_DATA(control), sizeof(fds));
+    for (int i = 0; i < INIT_WIRE_STREAMS; i++) {
+        /* The copies outlive exec (dup(2)), and none of them is 0, 1 or 2 yet: those are taken. */
+        placed = dup2(fds[i], i) == i && placed;
+        fd_close(fds[i]);
+    }
+    return placed;
+}
+
+static bool is_set(const char *assignment, char *const *environment)
+{
+    size_t key_size = strcspn(assignment, "=") + 1;
+
+    for (; *environment != NULL; environment++) {
+        if (strncmp(*environment, assignment, key_size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t count_of(char *const *vector)
+{
+    size_t count = 0;
+
+    while (vector[count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
+char **init_receive_merge(char **own, char **given)
+{
+    char **merged = alloc_zero(count_of(own) + count_of(given) + 1, sizeof(*merged));
+    size_t count = 0;
+
+    for (; *own != NULL; own++) {
+        if (!is_set(*own, given)) {
+            merged[count++] = *own;
+        }
+    }
+    for (; *given != NULL; given++) {
+        merged[count++] = *given;
+    }
+    return merged;
 }

@@ -3,6 +3,7 @@
  * init_wire: what kernd and kernd-init say to each other, over one SOCK_STREAM connection.
  *
  *     kernd-init                          kernd
+ *                                  <-     (its streams, see INIT_WIRE_IN_IMAGE)
  *     HELLO   ready, waiting       ->
  *                                  <-     START   the program (at most once)
  *     STARTED exec done or errno   ->
@@ -30,6 +31,13 @@
 #define INIT_WIRE_READABLE 'r'
 /* A path in the box; kernd's per-box directory is there, read-only. */
 #define INIT_WIRE_SOCKET "/run/kernd/init.sock"
+/*
+ * kernd-init's argument in a box with an image's files: it may read and run all that is there, the
+ * program inherits the environment that kernd-init has, and its three streams come by the
+ * connection before anything else: one byte with the descriptors (SCM_RIGHTS, unix(7)).
+ */
+#define INIT_WIRE_IN_IMAGE "in-image"
+#define INIT_WIRE_STREAMS 3
 #define INIT_WIRE_DRIVER_SOCKET "/run/kernd/driver.sock"
 
 enum init_wire_type {

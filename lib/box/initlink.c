@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -126,6 +127,28 @@ size_t initlink_parse(struct initlink_report *report, const void *data, size_t s
         }
     }
     return size - left;
+}
+
+int initlink_send_streams(const struct initlink *link, const int *fds, struct err *err)
+{
+    char space[CMSG_SPACE(INIT_WIRE_STREAMS * sizeof(int))] = { 0 };
+    char byte = 0;
+    struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
+    };
+    struct cmsghdr *control = CMSG_FIRSTHDR(&message);
+
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(INIT_WIRE_STREAMS * sizeof(int));
+    memcpy(CMSG_DATA(control), fds, INIT_WIRE_STREAMS * sizeof(int));
+    /* The first bytes on a fresh connection: there is room. */
+    if (sendmsg(link->fd, &message, MSG_NOSIGNAL) != 1) {
+        return err_set(err, ERR_IO, errno, "can't hand over the program's streams: %s",
+                       err_errno_text(errno));
+    }
+    return 0;
 }
 
 void initlink_hear(struct initlink *link)

@@ -58,6 +58,10 @@ int initlink_listen(int dir, const char *name, struct err *err);
 /* Accepts from a listener that is readable. 0, or -1 IO. */
 int initlink_accept(struct initlink *link, int listener, struct err *err);
 
+/* Gives kernd-init the program's 0, 1 and 2 (see INIT_WIRE_IN_IMAGE); ours stay open. 0 or -1 IO.
+ */
+int initlink_send_streams(const struct initlink *link, const int *fds, struct err *err);
+
 /* Reads and takes in all that is there. Never blocks. Look at link->report after. */
 void initlink_hear(struct initlink *link);
 

@@ -49,8 +49,7 @@ static bool says(const char *words, const char *part)
     return strcasestr(words, part) != NULL;
 }
 
-/* Words that mean: no user namespace with its rights is to be had here. */
-static bool namespaces_refused(const char *words)
+bool remedy_namespaces_refused(const char *words)
 {
     static const char *const signs[] = {
         "uid map",
@@ -98,8 +97,7 @@ void remedy_namespaces(const struct remedy_host *host, struct err *err)
     }
 }
 
-/* The launcher's own words as one line that is fit for a client. */
-static char *one_line(const char *words)
+char *remedy_line(const char *words)
 {
     CLEANUP_BUF struct buf line = BUF_INIT(WORDS_SHOWN * 4);
     size_t size = strlen(words);
@@ -129,7 +127,7 @@ static char *one_line(const char *words)
 int remedy_explain(const char *words, const char *exit_text, const struct remedy_host *host,
                    struct err *err)
 {
-    CLEANUP_FREE char *line = one_line(words);
+    CLEANUP_FREE char *line = remedy_line(words);
     const char *shown = line[0] == '\0' ? "it said nothing" : line;
 
     if (says(words, "mount proc") || says(words, "/newroot/proc")) {
@@ -142,7 +140,7 @@ int remedy_explain(const char *words, const char *exit_text, const struct remedy
         (void)err_set(err, ERR_ENGINE_UNAVAILABLE, 0, "the launcher is too old: %s", shown);
         return err_remedy(err, "install bubblewrap 0.7 or later (Debian 12, Ubuntu 24.04)");
     }
-    if (namespaces_refused(words)) {
+    if (remedy_namespaces_refused(words)) {
         (void)err_set(err, ERR_ENGINE_UNAVAILABLE, 0, "no box can start here: %s", shown);
         remedy_namespaces(host, err);
         return -1;

@@ -22,6 +22,12 @@ void remedy_host_read(struct remedy_host *ret_host);
 /* Sets the remedy of a host that gives boxes no user namespace. Pure. */
 void remedy_namespaces(const struct remedy_host *host, struct err *err);
 
+/* Do these words of a launcher mean that no user namespace with its rights is to be had? Pure. */
+bool remedy_namespaces_refused(const char *words);
+
+/* The last of these words as one line that is fit for a client; the caller frees. Pure. */
+char *remedy_line(const char *words);
+
 /*
  * Sets err from the launcher's words (its stderr; may be empty) and how it ended: code
  * ENGINE_UNAVAILABLE with a remedy naming the setting, profile or package when the host can't run

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,6 +42,16 @@ static DIR *open_dir(int dir, const char *name)
     return opened;
 }
 
+/* For directories of mode 0, as overlayfs makes them. fchmod(2) does not take such a descriptor. */
+static int make_readable(int dir, const char *name)
+{
+    CLEANUP_FD int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return fd < 0 ? -1 : chmod(path, 0700);
+}
+
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by depth */
 static int remove_below(int dir, const char *name, int depth)
 {
@@ -54,6 +65,9 @@ static int remove_below(int dir, const char *name, int depth)
         return -1;
     }
     opened = open_dir(dir, name);
+    if (opened == NULL && errno == EACCES && make_readable(dir, name) == 0) {
+        opened = open_dir(dir, name);
+    }
     while (opened != NULL && (entry = readdir(opened)) != NULL) {
         if (!is_dot(entry->d_name)) {
             (void)remove_below(dirfd(opened), entry->d_name, depth - 1);

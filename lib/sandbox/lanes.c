@@ -43,6 +43,9 @@ int lanes_open(struct sandbox *sandbox, const struct sandbox_config *config, str
                                         .library_dir = config->library_dir,
                                         .engine = config->engine,
                                         .launcher = config->launcher,
+                                        .kern = config->kern,
+                                        .image = config->image,
+                                        .image_cache = config->image_cache,
                                         .files_max = config->workspace_files };
 
     if (boxes_open(&boxes, &sandbox->boxes, err) < 0 ||

@@ -38,12 +38,15 @@ struct sandbox_config {
     const char *home;                   /* the user's home, refused as a workspace; NULL: none */
     const char *const *workspace_roots; /* NULL, or only below these may a caller's workspace be */
     const char *engine;                 /* "auto", "bubblewrap", "kern" */
-    const char *launcher;               /* NULL: found in PATH */
-    struct capacity capacity;           /* zero fields: see capacity.h */
-    size_t spares_max;                  /* boxes kept ready at most; 0: none */
-    uint64_t snapshots_max_bytes;       /* of all archives; 0: see snapshots.h */
-    double snapshots_max_age_s;         /* of those without a name; 0: see snapshots.h */
-    uint64_t workspace_files;           /* files and directories of a workspace; 0: see boxes.h */
+    const char *launcher;               /* see struct boxes_config, as the three below */
+    const char *kern;
+    const char *image;
+    const char *image_cache;
+    struct capacity capacity;     /* zero fields: see capacity.h */
+    size_t spares_max;            /* boxes kept ready at most; 0: none */
+    uint64_t snapshots_max_bytes; /* of all archives; 0: see snapshots.h */
+    double snapshots_max_age_s;   /* of those without a name; 0: see snapshots.h */
+    uint64_t workspace_files;     /* files and directories of a workspace; 0: see boxes.h */
     bool
         confine; /* takes from the caller's thread, and all it makes later, what starts processes */
     struct limits maxima;   /* zero fields: built-in maxima */

@@ -12,7 +12,8 @@ the daemon must exit with 0 on SIGTERM, leave no process and no box directory, a
 logged its token or a value that a test called secret.
 
 Environment: KERND (the program to test), KERND_TEST_SLOW (factor for every time limit, for emulated
-or sanitized runs), MUST_WORK=1 (a skip is a failure).
+or sanitized runs), MUST_WORK=1 (a skip is a failure), KERND_TEST_ENGINE=kern (daemons that are not
+told otherwise use the engine kern, with the program KERN_BIN and an image of this host's programs).
 """
 import base64
 import concurrent.futures
@@ -32,11 +33,14 @@ import unittest
 
 import census
 import check
+import imagekit
 import wire
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KERND = os.path.abspath(os.environ.get("KERND", os.path.join(ROOT, "build", "kernd")))
 SLOW = float(os.environ.get("KERND_TEST_SLOW", "1"))
+ENGINE = os.environ.get("KERND_TEST_ENGINE", "")
+KERN_BIN = os.environ.get("KERN_BIN", "")
 USER = "nobody"
 START_LIMIT_S = 20
 STOP_LIMIT_S = 20
@@ -128,12 +132,18 @@ class Daemon:
 
     # ---- life ----
 
+    def engine(self):
+        if ENGINE != "kern" or {"--engine", "--launcher"} & set(self.arguments):
+            return []
+        return ["--engine", "kern", "--kern", KERN_BIN,
+                "--image-cache", imagekit.cache(KERN_BIN, self.user)]
+
     def command(self):
         user = ["--user", self.user] if self.user else []
         return [*self.wrapper, KERND, "serve", "--listen", f"127.0.0.1:{self.port}",
                 "--listen", f"unix:{self.socket_path}", "--state", self.state,
                 "--runtime", self.runtime, "--log-level", "debug", "--spares", SPARES, *user,
-                *self.arguments]
+                *self.engine(), *self.arguments]
 
     def spawn(self):
         """Starts the process without waiting for it to be ready."""

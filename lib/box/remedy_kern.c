@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: tell from kern's words why a box did not start.
+ * Owns: nothing.
+ * Threads: any.
+ * May include: base, remedy.
+ */
+#include "lib/box/remedy_kern.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/text.h"
+
+/* How the line begins that says why: warnings and notes stand before it, hints behind. */
+static const char *const reasons[] = { "error: ", "kern: sandbox setup failed", "kern: cannot",
+                                       "kernd-init: " };
+
+static bool is_reason(const char *line)
+{
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        if (text_starts_with(line, reasons[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first such line, else all that was said; the caller frees. */
+static char *reason_of(const char *words)
+{
+    for (const char *line = words; line != NULL && *line != '\0';) {
+        size_t size = strcspn(line, "\n");
+
+        if (is_reason(line)) {
+            CLEANUP_FREE char *text = alloc_printf("%.*s", (int)size, line);
+
+            return remedy_line(text);
+        }
+        line += size + (line[size] == '\n' ? 1 : 0);
+    }
+    return remedy_line(words);
+}
+
+int remedy_kern_explain(const char *words, const char *exit_text, const struct remedy_host *host,
+                        struct err *err)
+{
+    CLEANUP_FREE char *reason = reason_of(words);
+    const char *shown = reason[0] == '\0' ? "it said nothing" : reason;
+
+    if (text_starts_with(reason, "error: image ") && strstr(reason, "--pull never") != NULL) {
+        (void)err_field(err, ERR_IMAGE_NOT_FOUND, "/image", "the image is not on this host: %s",
+                        shown);
+        return err_remedy(err, "load it (PUT /v1/images/load) or pull it (POST /v1/images/pull)");
+    }
+    if (text_starts_with(reason, "error: config:")) {
+        return err_field(err, ERR_BAD_VALUE, "/profiles", "kern refuses: %s", shown);
+    }
+    if (text_starts_with(reason, "error: usage:")) {
+        return err_set(err, ERR_BAD_VALUE, 0, "kern refuses: %s", shown);
+    }
+    if (remedy_namespaces_refused(reason)) {
+        (void)err_set(err, ERR_ENGINE_UNAVAILABLE, 0, "no box can start here: %s", shown);
+        remedy_namespaces(host, err);
+        return -1;
+    }
+    return err_set(err, ERR_BOX_START_FAILED, 0, "kern ended (%s) before the box was up: %s",
+                   exit_text[0] == '\0' ? "no status" : exit_text, shown);
+}
