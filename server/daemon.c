@@ -242,8 +242,8 @@ static bool handle_events(struct daemon *daemon, int timeout_ms)
 
 static bool is_idle(struct daemon *daemon)
 {
-    return http_connections(daemon->http) == 0 && !daemon->accept_paused &&
-           sandbox_idle(daemon->sandbox);
+    return http_connections(daemon->http) == 0 && http_exchanges(daemon->http) == 0 &&
+           !daemon->accept_paused && sandbox_idle(daemon->sandbox);
 }
 
 /* Takes in who waits at a door, until somebody is in. False: it can't be known whether one waits.

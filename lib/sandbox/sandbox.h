@@ -84,8 +84,9 @@ void sandbox_close(struct sandbox *sandbox);
 int sandbox_ready(struct sandbox *sandbox, struct err *err);
 
 /*
- * Is there nothing that would be lost by ending now: no execution that is queued or runs, detached
- * ones among them, no kernel that lives, no copy or archive under way? Spares don't count.
+ * Is there nothing that would be lost by ending now: no execution that is queued or runs (detached
+ * ones, setups and builds of environments among them), no kernel that lives, no copy or archive
+ * under way? Spares don't count.
  */
 bool sandbox_idle(struct sandbox *sandbox);
 

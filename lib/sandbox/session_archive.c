@@ -15,6 +15,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_work.h"
 #include "lib/sandbox/snapshots.h"
 #include "lib/sandbox/staging.h"
 #include "lib/work/pack.h"
@@ -71,12 +72,14 @@ int session_archive_make(struct sandbox *sandbox, const struct session_actor *ac
                          struct session_archive *ret_archive, struct err *err)
 {
     struct session_entry *entry = session_table_hold(&sandbox->sessions, actor, id, false, err);
+    struct session_work work;
     int result;
 
     if (entry == NULL) {
         return -1;
     }
-    result = make(sandbox, entry, options, ret_archive, err);
+    session_work_begin(&work, entry, options->cancel);
+    result = session_work_end(&work, make(sandbox, entry, options, ret_archive, err), err);
     session_table_release(entry, false);
     return result;
 }
@@ -89,13 +92,15 @@ static int take(struct sandbox *sandbox, struct session_entry *entry,
                 struct err *err)
 {
     struct staging_result unpacked;
+    struct session_work work;
     struct staging staging;
     int result;
 
     if (staging_open(sandbox, entry, &staging, err) < 0) {
         return -1;
     }
-    result = staging_unpack(&staging, archive, &unpacked, err);
+    session_work_begin(&work, entry, archive->cancel);
+    result = session_work_end(&work, staging_unpack(&staging, archive, &unpacked, err), err);
     if (result == 0) {
         result = archive->merge ? staging_merge(&staging, err) : staging_swap(&staging, err);
     }
@@ -174,7 +179,15 @@ int session_archive_fill(struct sandbox *sandbox, const struct session_actor *ac
                          struct session_entry *entry, const char *snapshot, struct err *err)
 {
     struct session_archive_taken taken;
+    struct cancel gone;
+    int result;
 
-    return take_snapshot(sandbox, actor, entry,
-                         &(struct session_archive_snapshot){ .id = snapshot }, &taken, err);
+    if (cancel_init(&gone, err) < 0) {
+        return -1;
+    }
+    result = take_snapshot(sandbox, actor, entry,
+                           &(struct session_archive_snapshot){ .id = snapshot, .cancel = &gone },
+                           &taken, err);
+    cancel_done(&gone);
+    return result;
 }

@@ -26,6 +26,7 @@
 #include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/session_table.h"
 #include "lib/sandbox/session_view.h"
+#include "lib/sandbox/session_work.h"
 #include "lib/sandbox/vetting.h"
 #include "lib/store/rows_session.h"
 #include "lib/work/copy.h"
@@ -239,18 +240,37 @@ static int make_ready(struct sandbox *sandbox, struct session_entry *entry, stru
     return result;
 }
 
+/* Until it is done or one of the two is deleted. */
+static int copy_files(struct session_entry *from, struct session_entry *to, struct err *err)
+{
+    struct session_work work[2];
+    struct copy_result copied;
+    struct cancel gone;
+    int result;
+
+    if (cancel_init(&gone, err) < 0) {
+        return -1;
+    }
+    session_work_begin(&work[0], from, &gone);
+    session_work_begin(&work[1], to, &gone);
+    result =
+        copy_tree(from->root, to->root, &(struct copy_options){ .cancel = &gone }, &copied, err);
+    result = session_work_end(&work[0], session_work_end(&work[1], result, err), err);
+    cancel_done(&gone);
+    return result;
+}
+
 /* Fills a new session, which nobody else can use yet. */
 static int fill_copy(struct sandbox *sandbox, const struct session_actor *actor,
                      struct session_entry *from, const char *id, struct err *err)
 {
     struct session_entry *to = session_table_hold(&sandbox->sessions, actor, id, true, err);
-    struct copy_result copied;
     int result;
 
     if (to == NULL) {
         return -1;
     }
-    result = copy_tree(from->root, to->root, &(struct copy_options){ .skip = NULL }, &copied, err);
+    result = copy_files(from, to, err);
     if (result == 0) {
         result = make_ready(sandbox, to, err);
     }

@@ -14,6 +14,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/session_entry.h"
+#include "lib/sandbox/session_work.h"
 #include "lib/store/rows_session.h"
 
 #define MS_PER_S 1000.0
@@ -286,6 +287,7 @@ bool session_table_close(struct session_table *table, const char *id, bool only_
     }
     if (!entry->closed && !(only_idle && entry->holds > 0)) {
         entry->closed = true;
+        session_work_stop(entry);
         mine = true;
     }
     (void)pthread_mutex_unlock(&table->lock);

@@ -18,6 +18,7 @@
 #include "lib/sandbox/options.h"
 #include "lib/sandbox/session.h"
 
+struct session_work;
 struct store;
 
 #define SESSION_TABLE_BUCKETS 256
@@ -41,6 +42,7 @@ struct session_entry {
     size_t running; /* executions */
     bool closed;    /* being deleted */
     bool frozen;    /* see session_freeze.h */
+    struct session_work *work;
     struct session_entry *next;
 };
 
@@ -89,8 +91,9 @@ enum session_state session_table_state(struct session_entry *entry);
 void session_table_set_state(struct session_entry *entry, enum session_state state);
 
 /*
- * Closes the door of a session, held or not. False: another thread is at it, or it is held and
- * only_idle. After true: session_table_wait until no hold is left, then session_table_remove.
+ * Closes the door of a session, held or not, and stops long work on its files. False: another
+ * thread is at it, or it is held and only_idle. After true: session_table_wait until no hold is
+ * left, then session_table_remove.
  */
 bool session_table_close(struct session_table *table, const char *id, bool only_idle);
 bool session_table_wait(struct session_table *table, const char *id, int64_t deadline);

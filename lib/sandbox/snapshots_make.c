@@ -21,6 +21,7 @@
 #include "lib/sandbox/lines.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_archive.h"
+#include "lib/sandbox/session_work.h"
 #include "lib/sandbox/snapshots_internal.h"
 #include "lib/sandbox/staging.h"
 #include "lib/work/depot.h"
@@ -104,12 +105,14 @@ static int pack(struct sandbox *sandbox, const struct session_actor *actor,
     struct session_entry *entry =
         session_table_hold(&sandbox->sessions, actor, wanted->session_id, false, err);
     struct pack_result packed;
+    struct session_work work;
     int result;
 
     if (entry == NULL) {
         return -1;
     }
-    result = pack_write(entry->root, &options, file, &packed, err);
+    session_work_begin(&work, entry, wanted->cancel);
+    result = session_work_end(&work, pack_write(entry->root, &options, file, &packed, err), err);
     session_table_release(entry, false);
     if (result < 0) {
         return -1;

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import archivekit
+import census
 import harness
 import sessionkit
 from archivekit import GZIP, archive, contents, link, member
@@ -163,6 +164,70 @@ class Out(Case):
             [self.daemon.get("/v1/version").status for _ in range(20)]))
         self.assertEqual([reply.status for reply in replies[:4]], [200] * 4)
         self.assertEqual(replies[4:], [[200] * 20] * 2)
+
+
+class Deleted(Case):
+    """Deleting a session does not wait for work on its files that takes minutes."""
+
+    def large(self):
+        """16 GiB to pack or to copy, 4 MiB on disk."""
+        session = sessionkit.Session(self.daemon)
+        session.put("f", os.urandom(4 << 20))
+        self.assert_success(session.run_code(
+            "import os\nfor n in range(4000): os.link('f', f'f{n}')", trackFiles=False))
+        return session
+
+    def writing(self):
+        """Is there a nameless file with something in it?"""
+        folder = f"/proc/{self.daemon.pid}/fd"
+        for name in os.listdir(folder):
+            try:
+                path = os.path.join(folder, name)
+                if os.readlink(path).endswith(" (deleted)") and os.stat(path).st_size > 100000:
+                    return True
+            except FileNotFoundError:
+                pass
+        return False
+
+    def assert_stopped(self, session, work, begun):
+        def delete():
+            census.wait_until(begun, 20, "the work's start")
+            return self.daemon.request("DELETE", session.path)
+        reply, deleted = harness.parallel(2, lambda n: work() if n == 0 else delete())
+        self.assertEqual(deleted.status, 204, deleted)
+        self.assert_problem(reply, 404, "session_not_found")
+
+    def test_while_it_is_packed(self):
+        session = self.large()
+        self.assert_stopped(session, lambda: self.daemon.get(session.path + "/archive"),
+                            self.writing)
+        self.assertFalse(self.writing())
+
+    def test_while_a_snapshot_is_made(self):
+        session = self.large()
+        self.assert_stopped(session, lambda: session.post("snapshots", {}), self.writing)
+        self.assertEqual(self.daemon.get("/v1/snapshots").json["items"], [])
+
+    def test_while_it_is_copied(self):
+        session = self.large()
+        copy = "/v1/sessions/copy"
+        self.assert_stopped(session, lambda: session.post("fork", {"id": "copy"}),
+                            lambda: self.daemon.get(copy).status == 200)
+        self.assertEqual(self.daemon.get(copy).status, 404)
+
+    def test_while_its_copy_is_made(self):
+        session = self.large()
+        self.addCleanup(session.delete)
+        copy = "/v1/sessions/copy"
+
+        def delete():
+            census.wait_until(lambda: self.daemon.get(copy).status == 200, 20, "the copy's start")
+            return self.daemon.request("DELETE", copy)
+        reply, deleted = harness.parallel(
+            2, lambda n: session.post("fork", {"id": "copy"}) if n == 0 else delete())
+        self.assertEqual(deleted.status, 204, deleted)
+        self.assert_problem(reply, 404, "session_not_found")
+        self.assertEqual(session.content("f3")[:4], session.content("f")[:4])
 
 
 class Tools(Case):

@@ -114,6 +114,16 @@ class Idle(unittest.TestCase):
         self.assertEqual((record["state"], record["stdout"]), ("done", "done\n"))
         self.assert_leaves(daemon)
 
+    def test_the_build_of_an_environment_keeps_it(self):
+        daemon = self.make("--idle-exit", "0.2").start()
+        body = {"name": "slow", "setup": "sleep 1.5; echo made > made"}
+        reply = daemon.post("/v1/environments", body, headers={"Prefer": "respond-async"})
+        self.assertEqual(reply.status, 202)
+        self.assert_leaves(daemon)
+        daemon.start()
+        self.assertEqual(daemon.get("/v1/environments/slow").json["state"], "ready")
+        self.assert_leaves(daemon)
+
     def test_a_kernel_keeps_it(self):
         daemon = self.make("--idle-exit", "0.2").start()
         daemon.post("/v1/sessions", {"id": "s"})
