@@ -74,6 +74,10 @@ ALL_LDFLAGS = $(filter -fsanitize=% --coverage,$(OPTIMIZE_$(VARIANT))) -pie -pth
     $(LINK_HARDENING) $(LDFLAGS)
 # kernd-init is never sanitized or measured: it is static, and it runs where no run-time library is.
 INIT_CFLAGS = $(BASE_CFLAGS) -O2 -g $(FORTIFY) $(CPPFLAGS) $(CFLAGS)
+# Nor is kernd-template.so, which is loaded into an interpreter that is not ours.
+TEMPLATE_CFLAGS = $(INIT_CFLAGS) -fPIC
+# The interpreter's functions are found when it is loaded.
+TEMPLATE_LDFLAGS = -shared -pthread $(LINK_HARDENING) $(LDFLAGS)
 INIT_LDFLAGS = -static -pthread \
     -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--gc-sections,--fatal-warnings $(LDFLAGS)
 
@@ -83,7 +87,11 @@ INIT_LDFLAGS = -static -pthread \
 INIT_SOURCES := $(wildcard lib/box/init.c lib/box/init_*.c)
 # kernd-shell, the driver of bash kernels, is a program in the box too.
 SHELL_SOURCES := $(wildcard lib/cell/shell.c)
-LIB_SOURCES := $(filter-out $(INIT_SOURCES) $(SHELL_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
+# kernd-template.so, with which an interpreter in a box forks boxes: its own files, and what
+# kernd-init does to a program before it runs.
+TEMPLATE_SOURCES := $(wildcard lib/box/template.c lib/box/template_*.c)
+TEMPLATE_PARTS := lib/box/init_state.c lib/box/init_landlock.c
+LIB_SOURCES := $(filter-out $(INIT_SOURCES) $(SHELL_SOURCES) $(TEMPLATE_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
 API_SOURCES := $(if $(ROOMS),,$(wildcard api/*.c))
 SERVER_SOURCES := $(if $(ROOMS),,$(wildcard server/*.c))
 CLIENT_SOURCES := $(if $(ROOMS),,$(filter-out client/main.c,$(wildcard client/*.c)))
@@ -105,11 +113,13 @@ empty :=
 space := $(empty) $(empty)
 LIBRARY := $(O)/libkernd$(if $(ROOMS),-$(subst $(space),-,$(strip $(ROOMS)))).a
 INIT_OBJECTS := $(INIT_SOURCES:%.c=$(O)/init/%.o)
+TEMPLATE_OBJECTS := $(patsubst %.c,$(O)/template/%.o,$(TEMPLATE_SOURCES) $(TEMPLATE_PARTS))
+TEMPLATE_BASE_OBJECTS := $(patsubst %.c,$(O)/template/%.o,$(wildcard lib/base/*.c))
 INIT_BASE_OBJECTS := $(patsubst %.c,$(O)/init/%.o,$(wildcard lib/base/*.c))
 UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 SHIPPED := $(if $(MAIN_SOURCE),$(O)/kernd) $(if $(INIT_SOURCES),$(O)/kernd-init) \
-    $(if $(SHELL_SOURCES),$(O)/kernd-shell) \
+    $(if $(SHELL_SOURCES),$(O)/kernd-shell) $(if $(TEMPLATE_SOURCES),$(O)/kernd-template.so) \
     $(DRIVERS:lib/cell/%=$(O)/%) $(if $(DRIVERS),$(O)/__pycache__/made)
 
 .PHONY: all
@@ -124,7 +134,7 @@ define remember
 @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(1))' >$@
 endef
 $(O)/flags: FORCE
-	$(call remember,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(INIT_CFLAGS) $(INIT_LDFLAGS))
+	$(call remember,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(INIT_CFLAGS) $(INIT_LDFLAGS) $(TEMPLATE_CFLAGS) $(TEMPLATE_LDFLAGS))
 $(LIBRARY:.a=.list): FORCE
 	$(call remember,$(LIBRARY_OBJECTS))
 
@@ -135,6 +145,10 @@ $(O)/obj/%.o: %.c $(O)/flags
 $(O)/init/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,"$< (init)")$(CC) $(INIT_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/template/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,"$< (template)")$(CC) $(TEMPLATE_CFLAGS) -MMD -MP -c -o $@ $<
 
 # api/openapi.yaml is asset_openapi_yaml[] up to asset_openapi_yaml_end, with a NUL byte there.
 asset_symbol = asset_$(shell printf '%s' '$(notdir $(1))' | tr -c 'A-Za-z0-9' _)
@@ -165,6 +179,12 @@ $(O)/kernd-init: $(INIT_OBJECTS) $(O)/init/base.a
 $(O)/kernd-shell: $(SHELL_SOURCES:%.c=$(O)/init/%.o) $(O)/init/base.a
 	$(call say,LD,$@)$(CC) $(INIT_LDFLAGS) -o $@ $^
 
+$(O)/template/base.a: $(TEMPLATE_BASE_OBJECTS)
+	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
+
+$(O)/kernd-template.so: $(TEMPLATE_OBJECTS) $(O)/template/base.a
+	$(call say,LD,$@)$(CC) $(TEMPLATE_LDFLAGS) -o $@ $^
+
 $(DRIVERS:lib/cell/%=$(O)/%): $(O)/%: lib/cell/%
 	$(call say,COPY,$@)install -D -m 644 $< $@
 
@@ -186,7 +206,7 @@ $(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(call object,$(FUZZ_MAIN)) $(LIBRARY
 	    $(filter %.o %.a,$^) $(LIBRARY_LIBS)
 
 .SECONDARY:
--include $(wildcard $(O)/obj/*/*.d $(O)/obj/*/*/*.d $(O)/init/*/*/*.d)
+-include $(wildcard $(O)/obj/*/*.d $(O)/obj/*/*/*.d $(O)/init/*/*/*.d $(O)/template/*/*/*.d)
 
 # ---- run and check -------------------------------------------------------------------------------
 
@@ -301,7 +321,7 @@ stress: all
 # ---- lint ----------------------------------------------------------------------------------------
 
 C_FILES := $(foreach d,lib/* api server client tests/unit tests/fuzz tests/escape tests/stress tests/bench,$(wildcard $(d)/*.c $(d)/*.h))
-PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(CLIENT_SOURCES) \
+PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(TEMPLATE_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(CLIENT_SOURCES) \
     $(MAIN_SOURCE)
 SHELL_FILES := .ci/run $(wildcard tests/*/*.sh lib/cell/*.sh tests/vm/guest/kernd-vm-run)
 TIDY_JOBS ?= $(shell nproc)
@@ -381,6 +401,7 @@ install: all
 	install -D -m 755 $(O)/kernd $(DESTDIR)$(PREFIX)/bin/kernd
 	install -D -m 755 $(O)/kernd-init $(LIBEXEC)/kernd-init
 	install -D -m 755 $(O)/kernd-shell $(LIBEXEC)/kernd-shell
+	install -D -m 755 $(O)/kernd-template.so $(LIBEXEC)/kernd-template.so
 	$(foreach f,$(DRIVERS:lib/cell/%=%),install -D -m 644 $(O)/$(f) $(LIBEXEC)/$(f) &&) :
 	$(COMPILE_DRIVERS) $(PYTHON_DRIVERS:%=$(LIBEXEC)/%)
 	$(foreach f,$(UNITS:systemd/%=%),install -D -m 644 systemd/$(f) $(UNIT_DIR)/$(f) &&) :

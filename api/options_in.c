@@ -359,6 +359,7 @@ void options_in_take_session(struct options_in *in, struct options *ret_options)
 
     options.limits = run->limits;
     options.network = run->network;
+    options.boot = run->boot;
     options.track_files = run->track_files;
     options.require_limits = run->require_limits;
     options.env = run->env;

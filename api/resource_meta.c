@@ -187,6 +187,21 @@ static void write_list(struct json_out *json, const char *name, const char *cons
     json_out_close(json, ']');
 }
 
+static void write_templates(struct json_out *json, struct sandbox *sandbox)
+{
+    static const char *const none[] = { NULL };
+    static const char *const languages[] = { "python", NULL };
+    struct sandbox_stats stats;
+
+    sandbox_stats(sandbox, &stats);
+    json_out_key(json, "templates");
+    json_out_open(json, '{');
+    write_list(json, "languages", stats.templates_enabled ? languages : none);
+    write_count(json, "up", stats.templates);
+    write_text(json, "problem", stats.templates_why[0] == '\0' ? NULL : stats.templates_why);
+    json_out_close(json, '}');
+}
+
 void resource_meta_capabilities(struct api_call *call)
 {
     static const char *const networks[] = { "none", "host", NULL };
@@ -207,6 +222,7 @@ void resource_meta_capabilities(struct api_call *call)
     write_engines(&json, &abilities);
     write_walls(&json, &abilities);
     write_list(&json, "networkModes", networks);
+    write_templates(&json, sandbox);
     write_limits(&json, "defaults", sandbox_defaults(sandbox));
     write_limits(&json, "maxima", sandbox_maxima(sandbox));
     write_capacity(&json, sandbox_capacity(sandbox));
@@ -229,6 +245,8 @@ void resource_meta_stats(struct api_call *call)
     write_count(&json, "spares", stats.spares);
     write_count(&json, "spareHits", stats.spare_hits);
     write_count(&json, "spareMisses", stats.spare_misses);
+    write_count(&json, "templates", stats.templates);
+    write_count(&json, "forks", stats.forks);
     write_count(&json, "running", stats.running);
     write_count(&json, "queued", stats.queued);
     write_count(&json, "queueMax", stats.queue_max);

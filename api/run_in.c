@@ -217,6 +217,18 @@ static void choose_disconnect(void *target, size_t index)
         index == 0 ? RUN_DISCONNECT_CANCEL : RUN_DISCONNECT_CONTINUE;
 }
 
+static const char *const isolations[] = { "auto", "boot", NULL };
+
+static void choose_isolation(void *target, size_t index)
+{
+    ((struct run_request *)target)->boot = index == 1;
+}
+
+static void unset_isolation(void *target)
+{
+    choose_isolation(target, 0);
+}
+
 /* ---- the tables ---- */
 
 #define AT(member) .offset = offsetof(struct run_request, member)
@@ -242,6 +254,11 @@ const struct field_table run_in_limit_table = { limit_fields, COUNT_OF(limit_fie
 static const struct field shared_fields[] = {
     { .name = "env", .type = FIELD_OTHER, .read = read_env, .unset = unset_env },
     { .name = "network", .type = FIELD_BOOL, AT(network) },
+    { .name = "isolation",
+      .type = FIELD_CHOICE,
+      .choices = isolations,
+      .choose = choose_isolation,
+      .unset = unset_isolation },
     { .name = "trackFiles", .type = FIELD_BOOL, AT(track_files) },
 };
 const struct field_table run_in_shared_table = { shared_fields, COUNT_OF(shared_fields),

@@ -131,6 +131,7 @@ static void write_options(struct json_out *json, const struct options *options)
     write_limits(json, &options->limits);
     write_bool(json, "requireLimits", options->require_limits);
     write_bool(json, "network", options->network);
+    write_text(json, "isolation", options->boot ? "boot" : "auto");
     write_mounts(json, options);
     write_env_names(json, &options->env);
     write_bool(json, "depsReadonly", options->deps_readonly);

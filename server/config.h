@@ -50,6 +50,7 @@ struct config {
     enum log_level log_level;
     struct capacity capacity; /* zero fields: see capacity.h */
     uint64_t spares;
+    uint64_t templates;
     uint64_t connections;
     uint64_t max_upload_bytes;
     uint64_t snapshots_max_bytes; /* 0: the sandbox's default */

@@ -103,6 +103,7 @@ static int open_sandbox(struct daemon *daemon, struct err *err)
         .library_dir = config->library_dir,
         .capacity = config->capacity,
         .spares_max = config->spares,
+        .templates = config->templates != 0,
         .snapshots_max_bytes = config->snapshots_max_bytes,
         .snapshots_max_age_s = config->snapshots_max_age_s,
         .workspace_files = config->workspace_files,

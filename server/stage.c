@@ -22,7 +22,7 @@
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 
-#define FILES_MAX 32
+#define FILES_MAX 64
 #define FILE_BYTES_MAX ((size_t)64 << 20)
 #define BYTECODE "__pycache__"
 

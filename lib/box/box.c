@@ -51,6 +51,9 @@ void box_release(struct box *box)
         (void)tree_remove(box->boxes->boxes_fd, box->id);
     }
     (void)atomic_fetch_sub(&box->boxes->running, 1);
+    if (box->template != NULL) {
+        (void)atomic_fetch_sub(&box->template->forks, 1);
+    }
     free(box->scratch);
     strv_done(&box->pins);
     buf_done(&box->held[OUTPUT_STDOUT]);

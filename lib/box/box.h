@@ -76,8 +76,13 @@ struct box_spec {
     const struct box_mount *mounts;
     size_t mount_count;
     struct box_limits limits;
-    bool network;          /* false: a loopback of its own only. true: the host's network */
-    bool driver;           /* make driver.sock for a program that connects back */
+    bool network; /* false: a loopback of its own only. true: the host's network */
+    bool driver;  /* make driver.sock for a program that connects back */
+    /*
+     * Not NULL: make a template (box_fork). The host directory that has the workspaces of the boxes
+     * to be forked; `workspace` is not looked at. It must live as long as the template.
+     */
+    const char *fork_workspaces;
     int64_t deadline;      /* clock.h: when to give up starting it; not the box's own end */
     struct cancel *cancel; /* gives up starting too; may be NULL */
 };
@@ -170,6 +175,23 @@ int box_start(struct boxes *boxes, const struct box_spec *spec, struct box **ret
 /* Starts the program. 0, or -1 IO/BOX_START_FAILED. Returns before exec; its result comes by pump.
  */
 int box_begin(struct box *box, const struct box_program *program, struct err *err);
+
+/*
+ * As box_start and box_begin in one, out of a template: a box made with spec.fork_workspaces whose
+ * driver is up (box_driver). The new box has its driver running, which is about to connect; its
+ * workspace is a directory right below the template's; it has no other mounts and no network.
+ * Limits and what is seen inside are as with box_start. Many threads may fork of one template at
+ * once; it must not be ended before the box is (box_fork_count). 0, or -1: as box_start, with
+ * BOX_START_FAILED when the template can't; nothing was run then.
+ */
+int box_fork(struct box *template, const struct box_spec *spec, struct box **ret_box,
+             struct err *err);
+
+/* How many boxes that were forked of it are there now. Any thread. */
+size_t box_fork_count(const struct box *template);
+
+/* No box is forked of it any more; those there are live on. Then box_end, when there are none. */
+void box_fork_close(struct box *template);
 
 /*
  * Accepts the one connection of the driver (spec.driver), checks that the peer is in this box, then

@@ -24,7 +24,10 @@ struct box {
     char id[ID_SIZE];
     int dir; /* the per-box directory */
     struct box_limits limits;
-    struct strv pins; /* see init_wire.h */
+    struct strv pins;            /* see init_wire.h */
+    const char *fork_workspaces; /* not NULL: a template */
+    atomic_size_t forks;         /* made of it, and not ended yet */
+    struct box *template;        /* that it was forked of, or NULL: the launcher is not there */
     struct spawn_child launcher;
     int init_listener;
     struct initlink link;
@@ -50,6 +53,14 @@ struct box {
     int64_t cpu_user_before_us; /* of the cgroup when the program began */
     int64_t cpu_system_before_us;
 };
+
+/* The parts of box_start that box_fork shares; -1 with err, and then the box is to be abandoned. */
+struct box *box_start_new(struct boxes *boxes, const struct box_spec *spec);
+int box_start_dir(struct box *box, const struct box_spec *spec, struct err *err);
+struct ends;
+int box_start_await(struct box *box, const struct box_spec *spec, const struct ends *ends,
+                    struct err *err);
+void box_start_abandon(struct box *box);
 
 /* Frees a box in any state of construction; its processes must be gone. */
 void box_release(struct box *box);

@@ -20,6 +20,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/box/box_cgroup.h"
+#include "lib/box/box_fork.h"
 #include "lib/box/box_internal.h"
 #include "lib/box/ends.h"
 #include "lib/box/init_wire.h"
@@ -34,7 +35,7 @@
 #define LAUNCHER_MS 200
 #define REAP_MS 5000
 
-static int make_box_dir(struct box *box, const struct box_spec *spec, struct err *err)
+int box_start_dir(struct box *box, const struct box_spec *spec, struct err *err)
 {
     int boxes_fd = box->boxes->boxes_fd;
 
@@ -50,7 +51,8 @@ static int make_box_dir(struct box *box, const struct box_spec *spec, struct err
                        err_errno_text(errno));
     }
     box->init_listener = initlink_listen(box->dir, INIT_SOCKET, err);
-    if (box->init_listener < 0) {
+    if (box->init_listener < 0 ||
+        (box->fork_workspaces != NULL && box_fork_prepare(box, err) < 0)) {
         return -1;
     }
     if (spec->driver) {
@@ -81,6 +83,7 @@ static int launch(struct box *box, const struct box_spec *spec, const struct end
         .image = boxes->image,
         .private_dir = boxes->engine_dir,
         .cache_dir = boxes->cache_dir,
+        .boxes_dir = boxes->boxes_dir,
     };
     struct spawn_request request = {
         .path = box->engine->launcher,
@@ -96,7 +99,7 @@ static int launch(struct box *box, const struct box_spec *spec, const struct end
     }
     request.argv = strv_argv(&argv);
     request.environment = strv_argv(&environment);
-    if (diskwatch_open(&box->diskwatch, spec->workspace) < 0) {
+    if (box->fork_workspaces == NULL && diskwatch_open(&box->diskwatch, spec->workspace) < 0) {
         return err_set(err, ERR_IO, errno, "can't open the workspace: %s", err_errno_text(errno));
     }
     box_cgroup_make(box);
@@ -132,6 +135,17 @@ static int take_link(struct box *box, const struct ends *ends, struct err *err)
     return box->engine->kind->images ? initlink_send_streams(&box->link, ends->program, err) : 0;
 }
 
+static int wait_limits(const struct box_spec *spec, struct err *err)
+{
+    if (cancel_get(spec->cancel) != CANCEL_NONE) {
+        return err_set(err, ERR_CANCELLED, 0, "cancelled while the box started");
+    }
+    if (clock_passed(spec->deadline)) {
+        return err_set(err, ERR_DEADLINE, 0, "the box did not start in time");
+    }
+    return 0;
+}
+
 /* One wait for anything to happen before hello. 0 go on, -1 over. */
 static int wait_for_hello(struct box *box, struct buf *words, const struct box_spec *spec,
                           const struct ends *ends, struct err *err)
@@ -158,20 +172,20 @@ static int wait_for_hello(struct box *box, struct buf *words, const struct box_s
             return 0;
         }
     }
+    if (box->template != NULL) {
+        /* It has no launcher: when nobody has its standard error any more, it is dead. */
+        return (watched[1].revents & POLLHUP) != 0 || box->link.report.lost
+                   ? box_fork_explain(words, err)
+                   : wait_limits(spec, err);
+    }
     if (watched[2].revents != 0 || box->link.report.lost) {
         return explain_death(box, words, err);
     }
-    if (cancel_get(spec->cancel) != CANCEL_NONE) {
-        return err_set(err, ERR_CANCELLED, 0, "cancelled while the box started");
-    }
-    if (clock_passed(spec->deadline)) {
-        return err_set(err, ERR_DEADLINE, 0, "the box did not start in time");
-    }
-    return 0;
+    return wait_limits(spec, err);
 }
 
-static int await_hello(struct box *box, const struct box_spec *spec, const struct ends *ends,
-                       struct err *err)
+int box_start_await(struct box *box, const struct box_spec *spec, const struct ends *ends,
+                    struct err *err)
 {
     CLEANUP_BUF struct buf words = BUF_INIT(WORDS_MAX);
 
@@ -180,7 +194,9 @@ static int await_hello(struct box *box, const struct box_spec *spec, const struc
             return -1;
         }
     }
-    atomic_store(&box->boxes->landlocked, box->link.report.landlock_abi > 0);
+    if (box->fork_workspaces == NULL) {
+        atomic_store(&box->boxes->landlocked, box->link.report.landlock_abi > 0);
+    }
     /* Nobody else may connect, and the program shall not see it. */
     fd_clear(&box->init_listener);
     (void)unlinkat(box->dir, INIT_SOCKET, 0);
@@ -200,7 +216,7 @@ static void kill_children(const struct box *box)
 }
 
 /* A start that failed leaves nothing behind. */
-static void abandon(struct box *box)
+void box_start_abandon(struct box *box)
 {
     if (box->launcher.pid > 0) {
         kill_children(box);
@@ -226,12 +242,13 @@ static void add_pins(struct box *box, const struct box_spec *spec)
     }
 }
 
-static struct box *new_box(struct boxes *boxes, const struct box_spec *spec)
+struct box *box_start_new(struct boxes *boxes, const struct box_spec *spec)
 {
     struct box *box = alloc_zero(1, sizeof(*box));
 
     box->boxes = boxes;
     box->limits = spec->limits;
+    box->fork_workspaces = spec->fork_workspaces;
     box->dir = -1;
     box->launcher = (struct spawn_child){ .pidfd = -1, .exec_error = -1 };
     box->init_listener = -1;
@@ -265,20 +282,23 @@ int box_start(struct boxes *boxes, const struct box_spec *spec, struct box **ret
         (engine->kind->vet != NULL && engine->kind->vet(spec, err) < 0)) {
         return -1;
     }
-    box = new_box(boxes, spec);
+    if (spec->fork_workspaces != NULL && !boxes_can_fork(boxes)) {
+        return err_set(err, ERR_NOT_SUPPORTED_HERE, 0, "this engine makes no templates");
+    }
+    box = box_start_new(boxes, spec);
     box->engine = engine;
-    failed = make_box_dir(box, spec, err) < 0 || ends_make(box, &ends, err) < 0 ||
+    failed = box_start_dir(box, spec, err) < 0 || ends_make(box, &ends, err) < 0 ||
              launch(box, spec, &ends, err) < 0;
     if (failed == 0 && !engine->kind->images) {
         ends_close(&ends); /* the end of a launcher that dies shall be seen */
     }
-    failed = failed != 0 || await_hello(box, spec, &ends, err) < 0;
+    failed = failed != 0 || box_start_await(box, spec, &ends, err) < 0;
     ends_close(&ends);
     if (failed != 0) {
         if (box_cgroup_oom(box)) {
             (void)err_set(err, ERR_BOX_START_FAILED, 0, "the box can't start in so little memory");
         }
-        abandon(box);
+        box_start_abandon(box);
         return -1;
     }
     *ret_box = box;

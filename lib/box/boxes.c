@@ -221,3 +221,9 @@ size_t boxes_running(struct boxes *boxes)
 {
     return atomic_load(&boxes->running);
 }
+
+bool boxes_can_fork(const struct boxes *boxes)
+{
+    /* Where there is an image, no interpreter and library of kernd's own choice is in it. */
+    return boxes->standard->launcher != NULL && !boxes->standard->kind->images;
+}

@@ -93,6 +93,9 @@ void boxes_abilities(struct boxes *boxes, struct boxes_abilities *ret_abilities)
  */
 int boxes_errand(struct boxes *boxes, void (*run)(void *context), void *context, struct err *err);
 
+/* Can the standard engine make templates (box_spec.fork_workspaces)? */
+bool boxes_can_fork(const struct boxes *boxes);
+
 /* Live boxes now. */
 size_t boxes_running(struct boxes *boxes);
 

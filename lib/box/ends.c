@@ -44,6 +44,12 @@ static int make_words(struct box *box, struct ends *ends, struct err *err)
     return 0;
 }
 
+/* A template loads them in each of its boxes, from files (template_wire.h). */
+static bool has_filters(const struct box *box)
+{
+    return box->engine->kind->seccomp && box->fork_workspaces == NULL && box->template == NULL;
+}
+
 static int open_filters(struct box *box, struct ends *ends, struct err *err)
 {
     for (size_t i = 0; i < SECCOMP_PROGRAMS; i++) {
@@ -59,7 +65,7 @@ int ends_make(struct box *box, struct ends *ret_ends, struct err *err)
 {
     if (make_pipes(box, ret_ends, err) < 0 ||
         (box->engine->kind->images && make_words(box, ret_ends, err) < 0) ||
-        (box->engine->kind->seccomp && open_filters(box, ret_ends, err) < 0)) {
+        (has_filters(box) && open_filters(box, ret_ends, err) < 0)) {
         return -1;
     }
     return 0;
@@ -78,7 +84,7 @@ size_t ends_of_launcher(const struct box *box, const struct ends *ends, int *ret
             ret_fds[count++] = ends->program[i];
         }
     }
-    for (size_t i = 0; box->engine->kind->seccomp && i < SECCOMP_PROGRAMS; i++) {
+    for (size_t i = 0; has_filters(box) && i < SECCOMP_PROGRAMS; i++) {
         ret_fds[count++] = ends->filters[i];
     }
     return count;

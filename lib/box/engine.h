@@ -44,6 +44,7 @@ struct engine_plan {
     const char *image;       /* for a spec that names none */
     const char *private_dir; /* the engine's own, in the runtime directory */
     const char *cache_dir;   /* where it keeps images */
+    const char *boxes_dir;   /* parent of all box_dirs, for templates */
 };
 
 struct engine {

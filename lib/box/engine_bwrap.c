@@ -10,25 +10,52 @@
 #include "lib/base/text.h"
 #include "lib/box/engine.h"
 #include "lib/box/guest_etc.h"
+#include "lib/box/init_wire.h"
 #include "lib/box/seccomp.h"
+#include "lib/box/template_wire.h"
 
-static void add_namespaces(const struct engine_plan *plan, struct strv *argv)
+static bool is_template(const struct engine_plan *plan)
 {
-    strv_add_all(argv, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
-                 "--unshare-cgroup-try", NULL);
-    if (!plan->spec->network) {
-        strv_add(argv, "--unshare-net");
+    return plan->spec->fork_workspaces != NULL;
+}
+
+static void add_user(struct strv *argv, int user)
+{
+    strv_add(argv, "--uid");
+    strv_addf(argv, "%d", user);
+    strv_add(argv, "--gid");
+    strv_addf(argv, "%d", user);
+}
+
+/*
+ * A template forks boxes, and needs the rights for that in its own user namespace. With user 0 that
+ * is the one its other namespaces belong to: for any other, bwrap makes a second. Cgroups it has to
+ * see whole, since it puts boxes into theirs.
+ */
+static void add_rights(const struct engine_plan *plan, struct strv *argv)
+{
+    if (is_template(plan)) {
+        strv_add_all(argv, "--cap-add", "ALL", NULL);
+        add_user(argv, 0);
+        return;
     }
-    strv_add_all(argv, "--as-pid-1", "--die-with-parent", "--new-session", "--hostname",
-                 GUEST_ETC_HOSTNAME, "--clearenv", "--cap-drop", "ALL", NULL);
-    strv_addf(argv, "--uid");
-    strv_addf(argv, "%d", GUEST_ETC_UID);
-    strv_addf(argv, "--gid");
-    strv_addf(argv, "%d", GUEST_ETC_UID);
+    strv_add_all(argv, "--unshare-cgroup-try", "--cap-drop", "ALL", NULL);
+    add_user(argv, GUEST_ETC_UID);
     for (int i = 0; i < SECCOMP_PROGRAMS; i++) {
         strv_add(argv, "--add-seccomp-fd");
         strv_addf(argv, "%d", ENGINE_FIRST_SECCOMP_FD + i);
     }
+}
+
+static void add_namespaces(const struct engine_plan *plan, struct strv *argv)
+{
+    strv_add_all(argv, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", NULL);
+    if (!plan->spec->network) {
+        strv_add(argv, "--unshare-net");
+    }
+    strv_add_all(argv, "--as-pid-1", "--die-with-parent", "--new-session", "--hostname",
+                 GUEST_ETC_HOSTNAME, "--clearenv", NULL);
+    add_rights(plan, argv);
 }
 
 static void add_system(const struct engine_plan *plan, struct strv *argv)
@@ -63,11 +90,17 @@ static void add_tmpfs(const struct engine_plan *plan, struct strv *argv, const c
 
 static void add_private(const struct engine_plan *plan, struct strv *argv)
 {
-    add_tmpfs(plan, argv, "1777", "/tmp");
-    add_tmpfs(plan, argv, "0755", GUEST_ETC_HOME);
-    add_tmpfs(plan, argv, "1777", "/dev/shm");
-    /* mq_open(3) needs no mount, but Landlock needs a path to allow what lies there. */
-    strv_add_all(argv, "--mqueue", "/dev/mqueue", NULL);
+    if (is_template(plan)) {
+        /* On each of them the boxes get a file system of their own. */
+        strv_add_all(argv, "--perms", "1777", "--dir", "/tmp", "--dir", GUEST_ETC_HOME, "--dir",
+                     "/dev/mqueue", NULL);
+    } else {
+        add_tmpfs(plan, argv, "1777", "/tmp");
+        add_tmpfs(plan, argv, "0755", GUEST_ETC_HOME);
+        add_tmpfs(plan, argv, "1777", "/dev/shm");
+        /* mq_open(3) needs no mount, but Landlock needs a path to allow what lies there. */
+        strv_add_all(argv, "--mqueue", "/dev/mqueue", NULL);
+    }
     /* Devices and terminals are mounts of their own beneath: only the directory gets read-only. */
     strv_add_all(argv, "--remount-ro", "/dev", "--symlink", "../tmp", "/var/tmp", NULL);
 }
@@ -82,6 +115,14 @@ static void add_kernd(const struct engine_plan *plan, struct strv *argv)
     } else {
         strv_add_all(argv, "--ro-bind", plan->library_dir, "/run/kernd-lib", NULL);
     }
+}
+
+/* What boxes take one of each from (template_wire.h). "/" stays writable until there are some. */
+static void add_shelves(const struct engine_plan *plan, struct strv *argv)
+{
+    strv_add_all(argv, "--perms", "0700", "--tmpfs", TEMPLATE_WIRE_PRIVATE, "--ro-bind",
+                 plan->boxes_dir, TEMPLATE_WIRE_BOXES, "--bind", plan->spec->fork_workspaces,
+                 TEMPLATE_WIRE_WORKSPACES, "--dir", "/workspace", "--chdir", "/workspace", NULL);
 }
 
 static void add_mounts(const struct engine_plan *plan, struct strv *argv)
@@ -103,8 +144,13 @@ static void make_argv(const struct engine_plan *plan, struct strv *ret_argv)
     add_system(plan, ret_argv);
     add_private(plan, ret_argv);
     add_kernd(plan, ret_argv);
-    add_mounts(plan, ret_argv);
-    strv_add_all(ret_argv, "--", "/run/kernd-lib/kernd-init", NULL);
+    if (is_template(plan)) {
+        add_shelves(plan, ret_argv);
+    } else {
+        add_mounts(plan, ret_argv);
+    }
+    strv_add_all(ret_argv, "--", "/run/kernd-lib/kernd-init",
+                 is_template(plan) ? INIT_WIRE_TEMPLATE : NULL, NULL);
 }
 
 const struct engine engine_bwrap = {

@@ -14,6 +14,27 @@
 
 #include "lib/box/init_wire.h"
 
+/* PID 1 of a box and its one program. */
+struct init_reaper {
+    int connection; /* to kernd */
+    bool in_image;  /* see INIT_WIRE_IN_IMAGE */
+    int children;   /* signalfd for SIGCHLD */
+    pid_t program;
+    int wait_status;
+    bool ended;
+    bool alone; /* nobody else is left in the box */
+};
+
+/* Blocks SIGCHLD and opens a signalfd for it; the other fields are the caller's to fill. */
+bool init_reaper_open(struct init_reaper *reaper);
+
+/*
+ * Reaps, forwards signals and reports, until the program has ended. outlasts: what the program
+ * leaves running is not killed, and goes on as long as the connection does. False: the connection
+ * ended before the program did.
+ */
+bool init_reaper_run(struct init_reaper *reaper, bool outlasts);
+
 /* The program as asked for; the vectors' strings live in the received message. */
 struct init_program {
     struct init_wire_start limits;
@@ -37,6 +58,15 @@ char **init_receive_merge(char **own, char **given);
 
 /* Sends one message; false when the connection is gone. */
 bool init_send(int connection, enum init_wire_type type, const void *body, size_t size);
+
+/* Default dispositions and an empty mask: neither what PID 1 blocks nor what launchers ignore. */
+void init_state_signals(void);
+
+/* Lowers limits to these, never raises one. */
+void init_state_limits(const struct init_wire_start *limits);
+
+/* File mode mask, a session of its own. */
+void init_state_process(void);
 
 /*
  * The second wall (landlock(7)): whatever is mounted in the box, the program and its children reach

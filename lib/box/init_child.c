@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: fork and exec of the box's program with clean signals, session and limits.
+ * Job: fork and exec of the box's program.
  * Owns: nothing.
  * Threads: one.
  * May include: base, init.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -23,55 +20,11 @@
 
 #define EXIT_NOT_FOUND 127
 #define EXIT_NOT_STARTED 126
-#define FILES_HARD_MAX ((rlim_t)65536)
-/* The usual one; the daemon's own is stricter. */
-#define FILE_MASK 022
 #define NAME_SHOWN_MAX ((size_t)200)
 /* Behind the first character of a pin that is not looked at. */
 #define UNPINNED " 0 0 /"
 /* In the place of an errno: the connection ended before START. */
 #define NO_START (-1)
-
-/* PID 1 blocks SIGCHLD, and launchers may leave signals ignored; neither is for the program. */
-static void reset_signals(void)
-{
-    struct sigaction action = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
-    for (int number = 1; number < NSIG; number++) {
-        (void)sigaction(number, &action, NULL);
-    }
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Lowers a limit, never above what is already the hard one. */
-static void limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
-{
-    struct rlimit value;
-
-    if (getrlimit(resource, &value) < 0) {
-        return;
-    }
-    value.rlim_max = hard < value.rlim_max ? hard : value.rlim_max;
-    value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
-    (void)setrlimit(resource, &value);
-}
-
-static void set_limits(const struct init_wire_start *limits)
-{
-    /* Not 0: a crash handler behind a pipe (core(5)) is started whatever the limit is, as root and
-     * outside the box, except at exactly 1 (fs/coredump.c). No core file fits one byte either. */
-    limit(RLIMIT_CORE, 1, 1);
-    limit(RLIMIT_NOFILE, limits->files, FILES_HARD_MAX);
-    if (limits->file_bytes > 0) {
-        limit(RLIMIT_FSIZE, limits->file_bytes, limits->file_bytes);
-    }
-    if (limits->tasks > 0) {
-        /* Counted per user and user namespace (Linux 5.14), so kernd-init is one of them. */
-        limit(RLIMIT_NPROC, (rlim_t)limits->tasks + 1, (rlim_t)limits->tasks + 1);
-    }
-}
 
 /* "kernd: cannot start 'name': reason", in one write so that it stays one line. */
 static void tell(const char *what, const char *name, int reason)
@@ -155,7 +108,7 @@ static void close_walls(const struct init_program *program, int ruleset, int rep
     const char *unpinned = find_unpinned(program->pins);
     int reason = 0;
 
-    set_limits(&program->limits);
+    init_state_limits(&program->limits);
     if (unpinned != NULL) {
         tell("cannot start with", unpinned, ESTALE);
         fail(report, ESTALE, EXIT_NOT_STARTED);
@@ -198,9 +151,8 @@ static void run_child(int connection, int ruleset, bool in_image, int report)
 {
     struct init_program program;
 
-    (void)setsid();
-    (void)umask(FILE_MASK);
-    reset_signals();
+    init_state_process();
+    init_state_signals();
     if (!init_receive_start(connection, &program)) {
         fail(report, NO_START, EXIT_NOT_STARTED);
     }

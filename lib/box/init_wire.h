@@ -39,6 +39,13 @@
 #define INIT_WIRE_IN_IMAGE "in-image"
 #define INIT_WIRE_STREAMS 3
 #define INIT_WIRE_DRIVER_SOCKET "/run/kernd/driver.sock"
+/*
+ * Arguments of kernd-init: PID 1 of a template (template.h); PID 1 of a box that was forked of one,
+ * in its cgroup or outside. Then its program runs already: its number and Landlock ABI follow.
+ */
+#define INIT_WIRE_TEMPLATE "template"
+#define INIT_WIRE_FORKED "forked"
+#define INIT_WIRE_OUTSIDE "forked-outside"
 
 enum init_wire_type {
     INIT_WIRE_HELLO = 1,
@@ -56,6 +63,7 @@ struct init_wire_header {
 struct init_wire_hello {
     uint32_t version;
     uint32_t landlock_abi; /* the program will be confined by it or not start; 0: by none */
+    uint32_t outside;      /* of a forked box: 1, it could not be born in its cgroup */
 };
 
 /*

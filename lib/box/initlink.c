@@ -23,8 +23,6 @@
 #include "lib/base/fd.h"
 
 #define SEND_START_MS 5000
-/* Soft: programs with select(2) break above it; they may raise it themselves. */
-#define FILES_SOFT UINT32_C(1024)
 
 int initlink_listen(int dir, const char *name, struct err *err)
 {
@@ -90,6 +88,7 @@ static bool take_message(struct initlink_report *report, uint32_t type, const vo
         }
         report->hello = true;
         report->landlock_abi = hello.landlock_abi;
+        report->outside = hello.outside != 0;
         return true;
     case INIT_WIRE_STARTED:
         if (!report->hello || report->has_started) {
@@ -214,7 +213,7 @@ int initlink_send_start(struct initlink *link, const struct initlink_program *pr
         .argument_count = (uint32_t)program->argv->count,
         .environment_count = (uint32_t)program->environment->count,
         .tasks = program->tasks,
-        .files = FILES_SOFT,
+        .files = INITLINK_FILES_SOFT,
         .driver_fd = program->driver_fd,
         .file_bytes = program->file_bytes,
         .pin_count = program->pins == NULL ? 0 : (uint32_t)program->pins->count,

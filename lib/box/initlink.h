@@ -23,7 +23,8 @@ struct initlink_report {
     uint32_t landlock_abi; /* the wall that kernd-init puts around the program, 0: none */
     bool has_started;      /* exec was tried */
     bool has_exited;
-    bool lost; /* the connection ended, or broke the protocol */
+    bool outside; /* a forked box that is not in its cgroup yet */
+    bool lost;    /* the connection ended, or broke the protocol */
     struct init_wire_started started;
     struct init_wire_exited exited;
 };
@@ -46,6 +47,9 @@ struct initlink_program {
     uint32_t driver_fd; /* see init_wire.h */
     uint64_t file_bytes;
 };
+
+/* Soft: programs with select(2) break above it; they may raise it themselves. */
+#define INITLINK_FILES_SOFT UINT32_C(1024)
 
 #define INITLINK_INIT ((struct initlink){ .fd = -1, .pidfd = -1 })
 

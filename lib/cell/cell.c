@@ -19,6 +19,8 @@
 #include "lib/cell/program.h"
 #include "lib/cell/wire.h"
 
+/* What a driver may say on its way up, to be told when it fails. */
+#define WORDS_MAX ((size_t)200)
 #define CELL_FRAME_MAX ((size_t)1024 * 1024)
 
 /* The conversation with the driver of a one-shot cell. */
@@ -216,7 +218,10 @@ static int on_ready(void *peer)
 
 static int await_ready(struct cell_booted *booted, const struct cell_boot *boot, struct err *err)
 {
+    CLEANUP_BUF struct buf words = BUF_INIT(WORDS_MAX);
     struct box_io io = {
+        .max_output = WORDS_MAX,
+        .capture_stderr = &words,
         .deadline = boot->deadline,
         .cancel = boot->cancel,
         .keep_stdin = true,
@@ -226,22 +231,18 @@ static int await_ready(struct cell_booted *booted, const struct cell_boot *boot,
     };
 
     if (box_pump(booted->box, &io) != BOX_STOP_PEER_DONE) {
-        return err_set(err, ERR_BOX_START_FAILED, 0, "the driver did not come up");
+        return err_set(err, ERR_BOX_START_FAILED, 0, "the driver did not come up: %.*s",
+                       (int)words.size, words.size == 0 ? "" : words.data);
     }
     return 0;
 }
 
-int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted **ret_booted,
-              struct err *err)
+int cell_boot_forked(struct box *box, const struct cell_boot *boot, struct cell_booted **ret_booted,
+                     struct err *err)
 {
-    const struct cell_code nothing = { .language = boot->language, .env = boot->env };
+    int driver = box_driver(box, boot->deadline, boot->cancel, err);
     struct cell_booted *booted;
-    int driver;
 
-    if (begin(box, &nothing, boot->preload, err) < 0) {
-        return -1;
-    }
-    driver = box_driver(box, boot->deadline, boot->cancel, err);
     if (driver < 0) {
         return -1;
     }
@@ -255,6 +256,27 @@ int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted 
     }
     *ret_booted = booted;
     return 0;
+}
+
+int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted **ret_booted,
+              struct err *err)
+{
+    const struct cell_code nothing = { .language = boot->language, .env = boot->env };
+
+    return begin(box, &nothing, boot->preload, err) < 0
+               ? -1
+               : cell_boot_forked(box, boot, ret_booted, err);
+}
+
+int cell_boot_template(struct box *box, const struct cell_boot *boot,
+                       struct cell_booted **ret_booted, struct err *err)
+{
+    CLEANUP_STRV struct strv argv = { 0 };
+    CLEANUP_STRV struct strv env = { 0 };
+    const struct box_program program = { .argv = &argv, .env = &env };
+
+    program_template(boot->preload, boot->env, &argv, &env);
+    return box_begin(box, &program, err) < 0 ? -1 : cell_boot_forked(box, boot, ret_booted, err);
 }
 
 int cell_run_booted(struct cell_booted *booted, const struct cell_code *code, struct box_io *io,

@@ -79,6 +79,18 @@ int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted 
               struct err *err);
 
 /*
+ * As cell_boot for python in a template (box_spec.fork_workspaces): what it imports is there in all
+ * its boxes. What it is booted with can run no cell. -1 also when it must not be forked of.
+ */
+int cell_boot_template(struct box *box, const struct cell_boot *boot,
+                       struct cell_booted **ret_booted, struct err *err);
+
+/* As cell_boot in a box that was just forked (box_fork): its driver is up but for its first word.
+ */
+int cell_boot_forked(struct box *box, const struct cell_boot *boot, struct cell_booted **ret_booted,
+                     struct err *err);
+
+/*
  * As cell_run_once in a booted box: code->env holds only what differs from the environment it was
  * booted with, code->cwd must be NULL. 0, or -1 when the cell could not even be handed over: then
  * it did not run, and another box may take it.

@@ -26,29 +26,47 @@ def main(library, found):
     arguments, preload = split_arguments(sys.argv[1:])
     address = arguments[0] if arguments else SOCKET
     workspace = arguments[1] if len(arguments) > 1 else WORKSPACE
-    prepare_path([entry for entry in found if entry != library], workspace)
-    prepare_interpreter()
-    names = [name for name in sys.modules if name.startswith("driver_")]
-    loader = driver_cell.Loader(library, {name: sys.modules.pop(name) for name in names})
-    # An interrupt belongs to a running cell; a driver that waits for one is deaf.
-    usual_interrupt = _signal.getsignal(_signal.SIGINT)
-    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    prepared = Prepared(library, found, workspace)
     link = wire.Link(address)
     driver_cell.warm_up()
-    if preload:
-        loader.load("driver_preload").run(preload, workspace)
+    prepared.preload(preload, workspace)
     # What is there now stays to the end: no collection needs to look at it again, least of all the
     # last one, which would cost a millisecond.
     gc.freeze()
-    link.send(wire.READY, b"\x01python %d.%d.%d" % sys.version_info[:3])
-    request = receive(link)
-    if request is None:
-        return
-    if request.mode == wire.MODE_KERNEL:
-        loader.load("driver_kernel").run(link, loader, request, receive)
-        return
-    _signal.signal(_signal.SIGINT, usual_interrupt)
-    driver_cell.run_once(link, loader, request, workspace)
+    prepared.serve(link, workspace)
+
+
+def greeting():
+    return b"\x01python %d.%d.%d" % sys.version_info[:3]
+
+
+class Prepared:
+    """An interpreter as cells find it."""
+
+    def __init__(self, library, found, workspace):
+        prepare_path([entry for entry in found if entry != library], workspace)
+        prepare_interpreter()
+        names = [name for name in sys.modules if name.startswith("driver_")]
+        self._loader = driver_cell.Loader(library, {name: sys.modules.pop(name) for name in names})
+        # An interrupt belongs to a running cell; a driver that waits for one is deaf.
+        self._usual_interrupt = _signal.getsignal(_signal.SIGINT)
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+
+    def preload(self, names, workspace):
+        if names:
+            self._loader.load("driver_preload").run(names, workspace)
+
+    def serve(self, link, workspace):
+        """Cells, until the end of the process or of the connection."""
+        link.send(wire.READY, greeting())
+        request = receive(link)
+        if request is None:
+            return
+        if request.mode == wire.MODE_KERNEL:
+            self._loader.load("driver_kernel").run(link, self._loader, request, receive)
+            return
+        _signal.signal(_signal.SIGINT, self._usual_interrupt)
+        driver_cell.run_once(link, self._loader, request, workspace)
 
 
 def split_arguments(arguments):

@@ -100,6 +100,14 @@ int program_driver_fd(enum cell_language language)
     return language == CELL_NODE ? DRIVER_FD : 0;
 }
 
+void program_template(const struct strv *preload, const struct strv *caller_env,
+                      struct strv *ret_argv, struct strv *ret_env)
+{
+    fill_env(CELL_PYTHON, caller_env, ret_env);
+    strv_add_all(ret_argv, "python3", "-S", LIBRARY "driver_template.py", NULL);
+    program_preload(CELL_PYTHON, preload, ret_argv);
+}
+
 const char *program_code_name(enum cell_language language)
 {
     switch (language) {

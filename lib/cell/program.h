@@ -22,6 +22,10 @@ int program_driver_fd(enum cell_language language);
  * before it is ready. names may be NULL. */
 void program_preload(enum cell_language language, const struct strv *names, struct strv *argv);
 
+/* Python that makes boxes of itself, with these modules imported. */
+void program_template(const struct strv *preload, const struct strv *caller_env,
+                      struct strv *ret_argv, struct strv *ret_env);
+
 /* Name of the file that holds the code of a one-shot cell, below /run/kernd. */
 const char *program_code_name(enum cell_language language);
 

@@ -70,26 +70,17 @@ static void fill_mounts(const struct run_request *request, struct box_mount *mou
     }
 }
 
-int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *err)
+/* But for its mounts. */
+static struct box_spec spec_of(const struct boxing *boxing)
 {
-    const struct run_request *request = boxing->request;
-    struct box_outcome outcome;
-    struct box *box = NULL;
-    CLEANUP_FREE struct box_mount *mounts = alloc_zero(request->mount_count + 2, sizeof(*mounts));
-    CLEANUP_FREE char *layer =
-        request->environment == NULL
-            ? NULL
-            : environments_path(boxing->sandbox->environments, request->environment);
-    CLEANUP_FREE char *deps = alloc_printf("%s/%s", boxing->workspace, SESSION_DEPS);
+    const struct limits *limits = &boxing->request->limits;
     struct box_spec spec = {
         .workspace = boxing->workspace,
-        .mounts = mounts,
-        .mount_count = request->mount_count,
-        .limits = { .memory_bytes = request->limits.memory_mb * MIB,
-                    .pids = (uint32_t)request->limits.pids,
-                    .cpus = request->limits.cpus,
-                    .disk_bytes = request->limits.disk_mb * MIB },
-        .network = request->network,
+        .limits = { .memory_bytes = limits->memory_mb * MIB,
+                    .pids = (uint32_t)limits->pids,
+                    .cpus = limits->cpus,
+                    .disk_bytes = limits->disk_mb * MIB },
+        .network = boxing->request->network,
         .driver = boxing->driver,
         .deadline = clock_deadline_after_s(LAUNCH_S),
         .cancel = boxing->cancel,
@@ -99,22 +90,57 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
     if (boxing->root >= 0 && fstat(boxing->root, &status) == 0) {
         spec.workspace_pin = (struct box_pin){ .device = status.st_dev, .inode = status.st_ino };
     }
+    return spec;
+}
+
+/* Takes a box that has just started, or ends it. */
+static int vet(struct box *box, const struct run_request *request, struct box **ret_box,
+               struct err *err)
+{
+    struct box_outcome outcome;
+
+    if (vetting_box(box, request, err) < 0) {
+        box_end(box, NULL, &outcome);
+        return -1;
+    }
+    *ret_box = box;
+    return 0;
+}
+
+int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *err)
+{
+    const struct run_request *request = boxing->request;
+    struct box *box = NULL;
+    CLEANUP_FREE struct box_mount *mounts = alloc_zero(request->mount_count + 2, sizeof(*mounts));
+    CLEANUP_FREE char *layer =
+        request->environment == NULL
+            ? NULL
+            : environments_path(boxing->sandbox->environments, request->environment);
+    CLEANUP_FREE char *deps = alloc_printf("%s/%s", boxing->workspace, SESSION_DEPS);
+    struct box_spec spec = spec_of(boxing);
+
+    spec.mounts = mounts;
+    spec.mount_count = request->mount_count;
     fill_mounts(request, mounts);
     lock_deps(boxing, deps, mounts, &spec.mount_count);
     add_layer(layer, mounts, &spec.mount_count);
     if (box_start(boxing->sandbox->boxes, &spec, &box, err) == 0) {
-        if (vetting_box(box, request, err) < 0) {
-            box_end(box, NULL, &outcome);
-            return -1;
-        }
-        *ret_box = box;
-        return 0;
+        return vet(box, request, ret_box, err);
     }
     /* The call's own time has not begun: a launcher that hangs is a box that can't start. */
     if (err != NULL && err->code == ERR_DEADLINE) {
         err->code = ERR_BOX_START_FAILED;
     }
     return -1;
+}
+
+int boxing_fork(const struct boxing *boxing, struct box *template, struct box **ret_box,
+                struct err *err)
+{
+    const struct box_spec spec = spec_of(boxing);
+    struct box *box;
+
+    return box_fork(template, &spec, &box, err) < 0 ? -1 : vet(box, boxing->request, ret_box, err);
 }
 
 bool boxing_has_deps(const struct boxing *boxing)

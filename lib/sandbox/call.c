@@ -245,16 +245,9 @@ static void tell_changes(struct call *call)
     }
 }
 
-/* A box that was started ahead, with its workspace if the call has none of its own. */
-static bool take_spare(struct call *call)
+/* Takes a box over, with its workspace if the call has none. False: there is none (NULL). */
+static bool move_in(struct call *call, struct spare *spare, const char *source)
 {
-    const struct boxing boxing = boxing_of(call);
-    struct spare *spare = NULL;
-
-    /* Where callers compete, a flood would take them all, and be no quicker for it. */
-    if (call->execution->job.favoured) {
-        spare = spares_take(call->execution->sandbox->spares, &boxing);
-    }
     if (spare == NULL) {
         return false;
     }
@@ -262,13 +255,23 @@ static bool take_spare(struct call *call)
     call->booted = CLEANUP_TAKE(spare->booted);
     call->change = spare->change;
     spare->change = (struct strv){ 0 };
-    if (call->request->session == NULL) {
+    call->result->usage.source = source;
+    if (call->place.path == NULL) {
         call->place = spare->place;
         spare->place = (struct place){ .root = -1 };
     }
-    call->result->usage.source = "spare";
     spare_free(spare);
     return true;
+}
+
+/* A box that was started ahead. */
+static bool take_spare(struct call *call)
+{
+    const struct boxing boxing = boxing_of(call);
+
+    /* Where callers compete, a flood would take them all, and be no quicker for it. */
+    return call->execution->job.favoured &&
+           move_in(call, spares_take(call->execution->sandbox->spares, &boxing), "spare");
 }
 
 static int run_in_place(struct call *call, struct err *err)
@@ -281,7 +284,8 @@ static int run_in_place(struct call *call, struct err *err)
         drop_box(call); /* one that was started ahead */
         return -1;
     }
-    if (call->box == NULL && boxing_start(&boxing, &call->box, err) < 0) {
+    if (call->box == NULL && !move_in(call, spare_fork(&boxing), "template") &&
+        boxing_start(&boxing, &call->box, err) < 0) {
         return -1;
     }
     /* A spare was started before anybody required anything. */

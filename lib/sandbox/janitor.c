@@ -22,6 +22,7 @@
 #include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/snapshots.h"
 #include "lib/sandbox/spares.h"
+#include "lib/sandbox/templates.h"
 #include "lib/sandbox/warm.h"
 #include "lib/work/workspace.h"
 
@@ -67,6 +68,7 @@ static void sweep_round(struct janitor *janitor, unsigned number)
 {
     tick_kernels(janitor->sandbox);
     spares_age(janitor->sandbox->spares, clock_mono_ns());
+    templates_age(janitor->sandbox->templates, clock_mono_ns());
     session_remove_expired(janitor->sandbox, &janitor->cancel);
     purge(janitor);
     if (number % RECORDS_EVERY == 0) {

@@ -15,6 +15,7 @@
 #include "lib/sandbox/janitor.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/spares.h"
+#include "lib/sandbox/templates.h"
 
 /* Detached programs run until their session ends, each on a thread of its own. */
 #define BACKGROUND_MAX 16
@@ -51,6 +52,8 @@ int lanes_open(struct sandbox *sandbox, const struct sandbox_config *config, str
     if (boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
         (sandbox->pool = pool_new("run", capacity->workers, capacity->queue, err)) == NULL ||
         (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
+        (sandbox->templates = templates_new(
+             sandbox, config->templates && boxes_can_fork(sandbox->boxes), err)) == NULL ||
         (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL) {
         return -1;
     }

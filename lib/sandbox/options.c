@@ -71,6 +71,7 @@ void options_apply(const struct options *options, struct run_request *request)
 {
     request->limits = options->limits;
     request->network = options->network;
+    request->boot = options->boot;
     request->track_files = options->track_files;
     request->require_limits = options->require_limits;
     request->deps_readonly = options->deps_readonly;
@@ -151,6 +152,7 @@ static int put_rest(struct buf *out, const struct options *options)
         }
     }
     return put_count(out, "network", options->network) < 0 ||
+                   put_count(out, "boot", options->boot) < 0 ||
                    put_count(out, "trackFiles", options->track_files) < 0 ||
                    put_count(out, "depsReadonly", options->deps_readonly) < 0 ||
                    put_count(out, "requireLimits", options->require_limits) < 0 ||
@@ -225,6 +227,8 @@ static bool take_flag(const char *name, const char *text, struct options *option
 {
     if (text_equal(name, "network")) {
         set_flag(text, &options->network);
+    } else if (text_equal(name, "boot")) {
+        set_flag(text, &options->boot);
     } else if (text_equal(name, "trackFiles")) {
         set_flag(text, &options->track_files);
     } else if (text_equal(name, "depsReadonly")) {

@@ -19,6 +19,7 @@
 struct options {
     struct limits limits;
     bool network;
+    bool boot; /* as struct run_request */
     bool track_files;
     bool deps_readonly;
     bool require_limits;

@@ -65,6 +65,7 @@ struct run_request {
     struct limits limits;
     bool require_limits; /* refuse rather than run with a cap that is not in force */
     bool network;
+    bool boot; /* a box of its own boot, never one forked of a template */
     bool track_files;
     bool deps_readonly;                      /* what setup installed can't be changed */
     char *environment;                       /* id (before vetting: or name), NULL: none */

@@ -36,6 +36,7 @@
 #include "lib/sandbox/snapshots.h"
 #include "lib/sandbox/spares.h"
 #include "lib/sandbox/staging.h"
+#include "lib/sandbox/templates.h"
 #include "lib/sandbox/tokens.h"
 #include "lib/sandbox/vetting.h"
 #include "lib/store/rows_kernel.h"
@@ -177,6 +178,7 @@ void sandbox_close(struct sandbox *sandbox)
     spares_free(sandbox->spares);
     pool_free(sandbox->background);
     pool_free(sandbox->pool);
+    templates_free(sandbox->templates);
     budget_free(sandbox->budget);
     boxes_close(sandbox->boxes);
     if (sandbox->sessions.store != NULL) {
@@ -285,34 +287,6 @@ const struct limits *sandbox_maxima(const struct sandbox *sandbox)
 const struct limits *sandbox_defaults(const struct sandbox *sandbox)
 {
     return &sandbox->defaults;
-}
-
-void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
-{
-    struct pool_stats pool;
-    struct store_stats store;
-    struct spares_stats spares;
-    struct budget_stats memory;
-
-    budget_stats(sandbox->budget, &memory);
-    spares_stats(sandbox->spares, &spares);
-    pool_stats(sandbox->pool, &pool);
-    store_stats(sandbox->store, &store);
-    *ret_stats = (struct sandbox_stats){
-        .run_threads = pool.threads,
-        .running = pool.running,
-        .queued = pool.queued,
-        .queue_max = pool.queue_max,
-        .service_ns = pool.service_ns,
-        .memory_mb = memory.used / MIB,
-        .boxes = boxes_running(sandbox->boxes),
-        .spares = spares.waiting,
-        .spare_hits = spares.hits,
-        .spare_misses = spares.misses,
-        .records_queued = store.queued,
-        .records_dropped = store.dropped,
-        .executions_total = atomic_load(&sandbox->executions_total),
-    };
 }
 
 struct steps_totals *sandbox_steps(struct sandbox *sandbox)

@@ -44,6 +44,7 @@ struct sandbox_config {
     const char *image_cache;
     struct capacity capacity;     /* zero fields: see capacity.h */
     size_t spares_max;            /* boxes kept ready at most; 0: none */
+    bool templates;               /* fork boxes of warm interpreters where that can be */
     uint64_t snapshots_max_bytes; /* of all archives; 0: see snapshots.h */
     double snapshots_max_age_s;   /* of those without a name; 0: see snapshots.h */
     uint64_t workspace_files;     /* files and directories of a workspace; 0: see boxes.h */
@@ -64,6 +65,10 @@ struct sandbox_stats {
     size_t spares; /* boxes started ahead and waiting */
     uint64_t spare_hits;
     uint64_t spare_misses;
+    bool templates_enabled;
+    size_t templates; /* that take orders */
+    uint64_t forks;   /* boxes made of them */
+    char templates_why[160];
     size_t records_queued;    /* writes to the store under way */
     uint64_t records_dropped; /* given up because the disk stayed full */
     uint64_t executions_total;

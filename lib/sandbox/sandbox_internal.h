@@ -51,6 +51,7 @@ struct sandbox {
     char *own_resolved[3]; /* the same */
     struct janitor *janitor;
     struct spares *spares;
+    struct templates *templates;
     struct live live;
     struct kernels_table kernels;
     struct capacity capacity;

@@ -67,6 +67,7 @@ bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing)
            shelf->driver == wants_driver(request) &&
            (!shelf->driver || shelf->like->language == request->language) &&
            shelf->deps == boxing_has_deps(boxing) && shelf->like->network == request->network &&
+           shelf->like->boot == request->boot &&
            shelf->like->deps_readonly == request->deps_readonly &&
            text_equal(shelf->like->environment, request->environment) &&
            strv_equal(&shelf->like->preload, &request->preload) &&
@@ -93,6 +94,7 @@ struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing)
     shelf->like->language = request->language;
     shelf->like->limits = request->limits;
     shelf->like->network = request->network;
+    shelf->like->boot = request->boot;
     shelf->like->deps_readonly = request->deps_readonly;
     shelf->like->environment = alloc_text(request->environment);
     strv_copy(&shelf->like->preload, &request->preload);

@@ -18,7 +18,9 @@
 #include "lib/cell/cell.h"
 #include "lib/sandbox/boxing.h"
 #include "lib/sandbox/capacity.h"
+#include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/shelf.h"
+#include "lib/sandbox/templates.h"
 
 #define BOOT_S 20
 #define MIB (UINT64_C(1) << 20)
@@ -54,16 +56,24 @@ static int open_place(struct sandbox *sandbox, const struct shelf *shelf, struct
     return place_open_fresh(sandbox, id_make("call-spare", name), &spare->place, err);
 }
 
-static int boot_driver(const struct shelf *shelf, struct spare *spare, const struct boxing *boxing)
+/* Where a box ahead of its call comes from: of a template, else booted. */
+static int make_box(struct spare *spare, const struct boxing *boxing)
 {
-    struct cell_boot boot = { .language = (enum cell_language)shelf->like->language,
+    struct cell_boot boot = { .language = (enum cell_language)boxing->request->language,
                               .env = &spare->env,
-                              .preload = &shelf->like->preload,
+                              .preload = &boxing->request->preload,
                               .deadline = clock_deadline_after_s(BOOT_S),
                               .cancel = boxing->cancel };
 
+    if (templates_fork(boxing->sandbox->templates, boxing, spare)) {
+        strv_done(&spare->change); /* that of its shelf; its call may have another */
+        return 0;
+    }
+    if (boxing_start(boxing, &spare->box, NULL) < 0) {
+        return -1;
+    }
     boxing_env(boxing, &spare->env);
-    return shelf->driver ? cell_boot(spare->box, &boot, &spare->booted, NULL) : 0;
+    return boxing->driver ? cell_boot(spare->box, &boot, &spare->booted, NULL) : 0;
 }
 
 struct spare *spare_boot(struct sandbox *sandbox, const struct shelf *shelf, struct cancel *cancel)
@@ -84,16 +94,30 @@ struct spare *spare_boot(struct sandbox *sandbox, const struct shelf *shelf, str
     }
     if (boxing.workspace == NULL) {
         boxing.workspace = spare->place.path;
+        boxing.root = spare->place.root;
     } else {
         root = open(boxing.workspace, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         boxing.root = root;
     }
-    if (boxing_start(&boxing, &spare->box, NULL) < 0 || boot_driver(shelf, spare, &boxing) < 0) {
+    if (make_box(spare, &boxing) < 0) {
         spare_free(spare);
         return NULL;
     }
     spare->born_ns = clock_mono_ns();
     return spare;
+}
+
+struct spare *spare_fork(const struct boxing *boxing)
+{
+    struct spare *spare = alloc_zero(1, sizeof(*spare));
+
+    spare->sandbox = boxing->sandbox;
+    if (templates_fork(boxing->sandbox->templates, boxing, spare) &&
+        spare_arm(spare, boxing->request)) {
+        return spare;
+    }
+    spare_free(spare);
+    return NULL;
 }
 
 bool spare_arm(struct spare *spare, const struct run_request *request)

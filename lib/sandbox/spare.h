@@ -13,6 +13,7 @@
 #include "lib/base/strv.h"
 #include "lib/sandbox/place.h"
 
+struct boxing;
 struct cell_booted;
 struct sandbox;
 struct shelf;
@@ -34,6 +35,12 @@ struct spare {
  * thread must live as long as the box (box.h).
  */
 struct spare *spare_boot(struct sandbox *sandbox, const struct shelf *shelf, struct cancel *cancel);
+
+/*
+ * A box for this very request, made of a template; with the request's own workspace. NULL: there is
+ * no template for it now, boot one.
+ */
+struct spare *spare_fork(const struct boxing *boxing);
 
 /* Gives it the limits of its one call. False: it is dead, or can't be used for it. */
 bool spare_arm(struct spare *spare, const struct run_request *request);

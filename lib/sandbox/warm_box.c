@@ -78,7 +78,7 @@ static int open_kernel(struct warm *warm, struct box *box, const struct strv *en
     return -1;
 }
 
-/* An interpreter that was booted ahead for the session's calls serves as well. */
+/* One that was booted ahead for the session's calls serves as well; else one of a template. */
 static bool take_spare(struct warm *warm, const struct boxing *like)
 {
     struct boxing boxing = *like;
@@ -93,6 +93,9 @@ static bool take_spare(struct warm *warm, const struct boxing *like)
     call.session = warm->session;
     boxing.request = &call;
     spare = spares_take_other(warm->sandbox->spares, &boxing);
+    if (spare == NULL) {
+        spare = spare_fork(&boxing);
+    }
     if (spare != NULL && spare->booted != NULL && vetting_box(spare->box, &call, NULL) == 0 &&
         kernel_adopt(spare->booted, &spare->change, &kernel, NULL) == 0) {
         spare->box = NULL;

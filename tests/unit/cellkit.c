@@ -111,6 +111,11 @@ int cellkit_end(void **state)
     return boxkit_end(state);
 }
 
+struct boxes *cellkit_factory(void)
+{
+    return cellkit_boxes;
+}
+
 struct box *cellkit_box(const struct box_limits *limits)
 {
     struct box_spec spec = { .workspace = boxkit_workspace,

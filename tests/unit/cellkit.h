@@ -12,6 +12,9 @@
 int cellkit_begin(void **state);
 int cellkit_end(void **state);
 
+/* The factory of these boxes. */
+struct boxes *cellkit_factory(void);
+
 /* A box that waits, with a driver socket; fails the test when it does not start. */
 struct box *cellkit_box(const struct box_limits *limits);
 

@@ -22,6 +22,7 @@ static void fill(struct options *options)
     limits.cpus = 1.5;
     options_init(options, &limits);
     options->network = true;
+    options->boot = true;
     options->track_files = false;
     options->idle_timeout_s = 60;
     options->prewarm = 0;
@@ -48,7 +49,7 @@ static void all_fields_come_back(void **state)
     assert_true(second.limits.timeout_s == first.limits.timeout_s);
     assert_true(second.limits.cpus == first.limits.cpus);
     assert_int_equal(second.limits.memory_mb, first.limits.memory_mb);
-    assert_true(second.network);
+    assert_true(second.network && second.boot);
     assert_false(second.track_files);
     assert_true(second.prewarm_set);
     assert_string_equal(second.setup, first.setup);
@@ -107,7 +108,7 @@ static void a_request_inherits(void **state)
     (void)state;
     fill(&options);
     options_apply(&options, request);
-    assert_true(request->network);
+    assert_true(request->network && request->boot);
     assert_false(request->track_files);
     assert_int_equal(request->env.count, 2);
     assert_int_equal(request->mount_count, 2);

@@ -114,6 +114,8 @@ static void bad_bodies_are_refused(void **state)
         { RUN_CODE, "{\"code\":\"\",\"pids\":-5}", ERR_BAD_VALUE, "/pids" },
         { RUN_CODE, "{\"code\":\"\",\"network\":\"false\"}", ERR_BAD_VALUE, "/network" },
         { RUN_CODE, "{\"code\":\"\",\"network\":0}", ERR_BAD_VALUE, "/network" },
+        { RUN_CODE, "{\"code\":\"\",\"isolation\":\"vm\"}", ERR_BAD_VALUE, "/isolation" },
+        { RUN_CODE, "{\"code\":\"\",\"isolation\":true}", ERR_BAD_VALUE, "/isolation" },
         { RUN_CODE, "{\"code\":\"\",\"stdoutEncoding\":\"latin1\"}", ERR_BAD_VALUE,
           "/stdoutEncoding" },
         { RUN_COMMAND, "{}", ERR_BAD_VALUE, "/command" },

@@ -36,6 +36,7 @@ static void everything_of_a_session(void **state)
         create("{\"id\":\"a-1\",\"setup\":\"pip install x\",\"workspace\":\"/w\",\"mounts\":"
                "{\"/s\":\"/t\",\"/u\":[\"/v\",\"rw\"],\"/x\":[\"/y\",\"ro\"]},\"labels\":"
                "{\"k\":\"v=w\"},\"env\":{\"A\":\"1\"},\"timeoutS\":5,\"cpus\":2,\"network\":true,"
+               "\"isolation\":\"boot\","
                "\"trackFiles\":false,\"depsReadonly\":true,\"requireLimits\":true,"
                "\"idleTimeoutS\":1.5,\"ttlS\":7,\"prewarm\":3,\"engine\":\"bubblewrap\","
                "\"securityProfile\":\"untrusted\",\"capDrop\":[\"ALL\"],\"profiles\":[],"
@@ -57,6 +58,7 @@ static void everything_of_a_session(void **state)
     assert_true(options.limits.timeout_s > 4.9 && options.limits.timeout_s < 5.1);
     assert_int_equal(options.limits.memory_mb, 512);
     assert_true(options.network && options.deps_readonly && options.require_limits);
+    assert_true(options.boot);
     assert_false(options.track_files);
     assert_true(options.idle_timeout_s > 1.4 && options.ttl_s > 6.9);
     assert_true(options.prewarm_set);
@@ -76,7 +78,7 @@ static void nothing_is_enough(void **state)
     assert_null(id);
     assert_int_equal(options.limits.pids, 256);
     assert_true(options.track_files);
-    assert_false(options.prewarm_set || options.network);
+    assert_false(options.prewarm_set || options.network || options.boot);
     options_done(&options);
     assert_int_equal(create("[]", &id, &options, &err), -1);
     assert_int_equal(err.code, ERR_BAD_JSON);

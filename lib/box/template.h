@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * template: the parts of kernd-template.so, with which a warm interpreter makes boxes of itself.
+ *
+ * Every line of these files is a wall between boxes. An interpreter that ran nobody's code (the
+ * template) sits in a box of its own, holds capabilities in that box's user namespace and nowhere
+ * else, and forks on kernd's order:
+ *
+ *     template   clone3 into new pid, mount, ipc, uts and net namespaces, and the order's cgroup
+ *      └ PID 1   closes what is not its own, builds the mounts (template_mounts.c), leaves the user
+ *        │       namespace for one without any capability over those, drops all, loads the filter
+ *        │       (template_walls.c), forks, and becomes kernd-init by execve(2)
+ *        └ 2     the program: limits, a session of its own, back into the interpreter, which tells
+ *                kernd over a connection of its own that it waits for code
+ *
+ * All walls stand before process 2 is made, and kernd sends it nothing before kernd-init has said
+ * that it is there. A step that fails ends the box before any code was handed to it.
+ */
+#ifndef KERND_BOX_TEMPLATE_H
+#define KERND_BOX_TEMPLATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/box/template_wire.h"
+
+#define TEMPLATE_FILTERS 2
+#define TEMPLATE_FILTER_MAX ((size_t)64 * 1024)
+
+struct template_filter {
+    unsigned short count; /* instructions */
+    char *program;
+};
+
+/* What a template knows once it has been looked at. */
+struct template
+{
+    struct template_filter filters[TEMPLATE_FILTERS];
+    uint64_t mount_namespace; /* inode number */
+};
+
+/*
+ * May this process fork boxes? It has one thread, no descriptor beyond `connection`, no memory that
+ * its children could write into, and namespaces that are its own and not the host's. NULL, or what
+ * is wrong with it.
+ */
+const char *template_check(struct template *template, int connection);
+
+/* The same for what may have changed since: one thread, and children that are reaped. */
+const char *template_check_again(void);
+
+/* ---- in PID 1 of the new box, in this order; NULL, or what could not be done (errno tells why) */
+
+/* From the template's mounts to those of a box. */
+const char *template_mounts_build(const struct template *template,
+                                  const struct template_wire_fork *order);
+
+/* A loopback that is up, a cgroup namespace, a user namespace of one user, no rights in it. */
+const char *template_walls_leave(void);
+
+/* The system call filter: the last step. */
+const char *template_walls_filter(const struct template *template);
+
+#endif

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# driver_template: a Python interpreter that runs no cell, but makes boxes of itself that do.
+#
+# Started by kernd-init as "python3 -S driver_template.py --preload MODULE...", the modules being
+# imported once for all of them. kernd-template.so does the forking (template.h). Owns the connection on which
+# kernd orders boxes. Main thread only; what has more threads, or keeps files open, is refused.
+import sys
+
+library = __file__.rpartition("/")[0]
+standard = getattr(sys, "_stdlib_dir", None) or sys.prefix + "/lib/python"
+found = sys.path[:]
+sys.path[:] = [library] + [entry for entry in found if entry.startswith(standard)]
+
+import _ctypes  # noqa: E402
+import _socket  # noqa: E402
+import gc  # noqa: E402
+import posix  # noqa: E402
+
+import driver_cell  # noqa: E402
+import driver_main  # noqa: E402
+import driver_wire as wire  # noqa: E402
+
+RTLD_NOW = 2
+
+
+def main():
+    prepared = driver_main.Prepared(library, found, driver_main.WORKSPACE)
+    forker = _ctypes.dlopen(library + "/kernd-template.so", RTLD_NOW)
+    check = _ctypes.dlsym(forker, "kernd_template_check")
+    serve = _ctypes.dlsym(forker, "kernd_template_serve")
+    call = _ctypes.call_cdeclfunction
+    # To a cell it is a module like any other, which it has not imported yet.
+    del sys.modules["_ctypes"]
+    orders = connect()
+    driver_cell.warm_up()
+    prepared.preload(driver_main.split_arguments(sys.argv[1:])[1], driver_main.WORKSPACE)
+    gc.collect()
+    gc.freeze()
+    if call(check, (orders,)) != 0:
+        raise SystemExit(1)
+    greeting = driver_main.greeting()
+    posix.write(orders, b"%c%b%b" % (wire.READY, len(greeting).to_bytes(4, "big"), greeting))
+    if not call(serve, (orders,)):
+        return
+    # From here on: one of the boxes.
+    seed_anew()
+    prepared.serve(wire.Link(driver_main.SOCKET), driver_main.WORKSPACE)
+
+
+def connect():
+    link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    link.connect(driver_main.SOCKET)
+    return link.detach()
+
+
+def seed_anew():
+    """
+    What was drawn at random before the fork is the same in all boxes of this template. Modules that
+    register for it (random) or look at the number of their process (ssl, numpy's SeedSequence users)
+    see to it themselves; these don't.
+    """
+    modules = sys.modules
+    if "numpy.random" in modules:
+        modules["numpy.random"].seed()
+    if "torch" in modules:
+        modules["torch"].seed()
+    if "tempfile" in modules:
+        modules["tempfile"]._name_sequence = None
+    if "uuid" in modules:
+        modules["uuid"]._node = modules["uuid"]._last_timestamp = None
+    if "multiprocessing.process" in modules:
+        process = modules["multiprocessing.process"]
+        process.current_process()._config["authkey"] = process.AuthenticationString(posix.urandom(32))
+
+
+main()

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * templates: which template serves a call, and how long each lives.
+ * Owns: the templates and the lane that boots them.
+ * Threads: any; boxes are started, forked and ended outside the lock.
+ * May include: all of lib.
+ */
+#include "lib/sandbox/templates.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+#include "lib/box/box.h"
+#include "lib/cell/cell.h"
+#include "lib/sandbox/guest_env.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/spare.h"
+#include "lib/sandbox/templates_internal.h"
+
+#define LANE_QUEUE 16
+#define FORK_S 5
+#define FORKS_MAX 1000
+#define AGE_NS (900 * CLOCK_NS_PER_S)
+#define IDLE_NS (600 * CLOCK_NS_PER_S)
+
+struct templates *templates_new(struct sandbox *sandbox, bool enabled, struct err *err)
+{
+    struct templates *templates = alloc_zero(1, sizeof(*templates));
+
+    if (cancel_init(&templates->cancel, err) < 0) {
+        free(templates);
+        return NULL;
+    }
+    templates->sandbox = sandbox;
+    templates->enabled = enabled;
+    templates->lane = pool_new("template", 1, LANE_QUEUE, err);
+    if (templates->lane == NULL) {
+        cancel_done(&templates->cancel);
+        free(templates);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&templates->lock, NULL);
+    return templates;
+}
+
+/* Nobody uses it any more, and it is in no list. */
+static void end(struct template *template)
+{
+    struct box_outcome outcome;
+
+    cell_unboot(template->booted);
+    if (template->box != NULL) {
+        box_end(template->box, NULL, &outcome);
+    }
+    templates_boot_free(template);
+}
+
+/* ---- forking ---- */
+
+/* Locked: a successor is ordered when it is old. */
+static void grow_old(struct template *template)
+{
+    const int64_t age = clock_mono_ns() - template->born_ns;
+
+    if (template->state == TEMPLATE_UP && (template->forks >= FORKS_MAX || age > AGE_NS)) {
+        template->state = TEMPLATE_STALE;
+        templates_boot(template->templates, template->cpus, &template->preload);
+    }
+}
+
+/* Locked: one that takes orders, else NULL, and then one is on its way if it can be. */
+static struct template *find(struct templates *templates, const struct run_request *request)
+{
+    const double cpus = request->limits.cpus;
+    bool coming = false;
+
+    for (struct template *at = templates->first; at != NULL; at = at->next) {
+        if (at->cpus < cpus || at->cpus > cpus || at->state == TEMPLATE_RETIRED ||
+            !strv_equal(&at->preload, &request->preload)) {
+            continue;
+        }
+        if (at->state == TEMPLATE_BOOTING) {
+            coming = true;
+        } else if (box_lives(at->box)) {
+            return at;
+        } else {
+            templates_boot_retire(at);
+        }
+    }
+    if (!coming) {
+        templates_boot(templates, cpus, &request->preload);
+    }
+    return NULL;
+}
+
+/* Is its workspace one of kernd's own, which a template can reach? */
+static bool is_owned(const struct boxing *boxing)
+{
+    const char *parent = boxing->sandbox->workspaces_path;
+    const size_t size = strlen(parent);
+
+    return text_starts_with(boxing->workspace, parent) && boxing->workspace[size] == '/' &&
+           strchr(boxing->workspace + size + 1, '/') == NULL;
+}
+
+static bool can_be_forked(const struct boxing *boxing)
+{
+    const struct run_request *request = boxing->request;
+
+    return boxing->driver && (request->kind == RUN_CODE || request->kind == RUN_CELL) &&
+           request->language == RUN_PYTHON && !request->network && request->mount_count == 0 &&
+           request->cwd == NULL && request->environment == NULL && !request->boot &&
+           boxing->root >= 0 && is_owned(boxing) && !boxing_has_deps(boxing);
+}
+
+/* Modules may have read, when they were imported, what the call would have otherwise. */
+static bool is_overridden(const struct strv *env, const struct strv *change)
+{
+    for (size_t i = 0; i < change->count; i++) {
+        const size_t size = strcspn(change->items[i], "=") + 1;
+
+        for (size_t j = 0; j < env->count; j++) {
+            if (strncmp(change->items[i], env->items[j], size) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Sets the environment of the spare to what differs between it and the call's. */
+static struct template *take(struct templates *templates, const struct boxing *boxing,
+                             struct spare *spare)
+{
+    CLEANUP_STRV struct strv env = { 0 };
+    struct template *template;
+
+    boxing_env(boxing, &env);
+    (void)pthread_mutex_lock(&templates->lock);
+    template = find(templates, boxing->request);
+    if (template != NULL && guest_env_change(&template->env, &env, &spare->change) &&
+        !(template->preload.count > 0 && is_overridden(&template->env, &spare->change))) {
+        strv_copy(&spare->env, &template->env);
+        template->users++;
+        template->forks++;
+        template->used_ns = clock_mono_ns();
+        grow_old(template);
+    } else {
+        strv_done(&spare->change);
+        template = NULL;
+    }
+    (void)pthread_mutex_unlock(&templates->lock);
+    return template;
+}
+
+static int fork_and_meet(struct template *template, const struct boxing *boxing,
+                         struct spare *spare, struct err *err)
+{
+    const struct cell_boot how = { .language = CELL_PYTHON,
+                                   .deadline = clock_deadline_after_s(FORK_S),
+                                   .cancel = boxing->cancel };
+    struct box_outcome outcome;
+
+    if (boxing_fork(boxing, template->box, &spare->box, err) < 0) {
+        return -1;
+    }
+    if (cell_boot_forked(spare->box, &how, &spare->booted, err) < 0) {
+        box_end(CLEANUP_TAKE(spare->box), NULL, &outcome);
+        return -1;
+    }
+    return 0;
+}
+
+/* The caller's own doing says nothing of the template. */
+static void give_back(struct template *template, const struct err *failure)
+{
+    struct templates *templates = template->templates;
+
+    (void)pthread_mutex_lock(&templates->lock);
+    template->users--;
+    if (failure->code == ERR_NONE) {
+        templates->forks++;
+        templates->failures = 0;
+    } else if (failure->code != ERR_CANCELLED && failure->code != ERR_LIMITS_NOT_ENFORCED) {
+        templates_boot_retire(template);
+        templates_boot_failed(templates, failure->msg);
+    }
+    (void)pthread_mutex_unlock(&templates->lock);
+}
+
+bool templates_fork(struct templates *templates, const struct boxing *boxing, struct spare *spare)
+{
+    struct err failure = ERR_INIT;
+    struct template *template;
+    bool forked;
+
+    if (!templates->enabled || !can_be_forked(boxing)) {
+        return false;
+    }
+    template = take(templates, boxing, spare);
+    if (template == NULL) {
+        return false;
+    }
+    forked = fork_and_meet(template, boxing, spare, &failure) == 0;
+    if (!forked) {
+        strv_done(&spare->env);
+        strv_done(&spare->change);
+    }
+    give_back(template, &failure);
+    return forked;
+}
+
+/* ---- ending ---- */
+
+/* Locked: takes those out that can be ended, one chain. */
+static struct template *take_done(struct templates *templates)
+{
+    struct template *done = NULL;
+    struct template **at = &templates->first;
+
+    while (*at != NULL) {
+        struct template *template = *at;
+
+        if (template->state == TEMPLATE_RETIRED && template->users == 0 &&
+            (template->box == NULL || box_fork_count(template->box) == 0)) {
+            *at = template->next;
+            template->next = done;
+            done = template;
+        } else {
+            at = &template->next;
+        }
+    }
+    return done;
+}
+
+static void end_all(struct template *chain)
+{
+    while (chain != NULL) {
+        struct template *next = chain->next;
+
+        end(chain);
+        chain = next;
+    }
+}
+
+void templates_age(struct templates *templates, int64_t now_ns)
+{
+    struct template *done;
+
+    (void)pthread_mutex_lock(&templates->lock);
+    for (struct template *at = templates->first; at != NULL; at = at->next) {
+        if (at->state == TEMPLATE_UP && at->used_ns + IDLE_NS < now_ns) {
+            templates_boot_retire(at);
+        }
+    }
+    done = take_done(templates);
+    (void)pthread_mutex_unlock(&templates->lock);
+    end_all(done);
+}
+
+void templates_free(struct templates *templates)
+{
+    struct template *done;
+
+    if (templates == NULL) {
+        return;
+    }
+    cancel_fire(&templates->cancel, CANCEL_SHUTDOWN);
+    (void)pthread_mutex_lock(&templates->lock);
+    templates->closed = true;
+    for (struct template *at = templates->first; at != NULL; at = at->next) {
+        templates_boot_retire(at);
+    }
+    done = take_done(templates);
+    (void)pthread_mutex_unlock(&templates->lock);
+    end_all(done);
+    pool_free(templates->lane);
+    end_all(take_done(templates)); /* what was just booting */
+    (void)pthread_mutex_destroy(&templates->lock);
+    cancel_done(&templates->cancel);
+    free(templates);
+}
+
+void templates_stats(struct templates *templates, struct templates_stats *ret_stats)
+{
+    *ret_stats = (struct templates_stats){ .enabled = templates->enabled };
+    (void)pthread_mutex_lock(&templates->lock);
+    for (const struct template *at = templates->first; at != NULL; at = at->next) {
+        ret_stats->up += at->state == TEMPLATE_UP || at->state == TEMPLATE_STALE ? 1 : 0;
+    }
+    ret_stats->forks = templates->forks;
+    (void)snprintf(ret_stats->why, sizeof(ret_stats->why), "%s", templates->why);
+    (void)pthread_mutex_unlock(&templates->lock);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * templates_boot: how a template comes up, on a thread that lives as long as it does.
+ * Owns: nothing of its own.
+ * Threads: the lane of templates; what the header says under the lock from any.
+ * May include: all of lib.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/alloc.h"
+#include "lib/base/clock.h"
+#include "lib/base/container.h"
+#include "lib/base/log.h"
+#include "lib/box/box.h"
+#include "lib/cell/cell.h"
+#include "lib/sandbox/capacity.h"
+#include "lib/sandbox/guest_env.h"
+#include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/templates_internal.h"
+
+#define TEMPLATES_MAX 8 /* that take orders or are about to */
+#define BOOT_S 30
+/* After so many failures in a row templates are left alone for a while. */
+#define FAILURES_MAX 3
+#define PAUSE_NS (60 * CLOCK_NS_PER_S)
+/* What one has once it is up, with an interpreter and some modules. */
+#define WAITING_BYTES (UINT64_C(48) << 20)
+/* While it imports. */
+#define MEMORY_BYTES (UINT64_C(1) << 30)
+
+void templates_boot_retire(struct template *template)
+{
+    if (template->state == TEMPLATE_UP || template->state == TEMPLATE_STALE) {
+        box_fork_close(template->box);
+        template->state = TEMPLATE_RETIRED;
+    }
+}
+
+void templates_boot_failed(struct templates *templates, const char *why)
+{
+    (void)snprintf(templates->why, sizeof(templates->why), "%s", why);
+    templates->failures++;
+    templates->failed_ns = clock_mono_ns();
+    log_line(LOG_WARNING, "no_template", "why", templates->why, NULL);
+}
+
+static int boot(struct template *template, struct box **ret_box, struct cell_booted **ret_booted,
+                struct err *err)
+{
+    struct sandbox *sandbox = template->templates->sandbox;
+    const struct box_spec spec = { .driver = true,
+                                   .fork_workspaces = sandbox->workspaces_path,
+                                   .limits = { .memory_bytes = MEMORY_BYTES },
+                                   .deadline = clock_deadline_after_s(BOOT_S),
+                                   .cancel = &template->templates->cancel };
+    const struct cell_boot how = { .language = CELL_PYTHON,
+                                   .env = &template->env,
+                                   .preload = &template->preload,
+                                   .deadline = spec.deadline,
+                                   .cancel = spec.cancel };
+
+    return box_start(sandbox->boxes, &spec, ret_box, err) < 0
+               ? -1
+               : cell_boot_template(*ret_box, &how, ret_booted, err);
+}
+
+static bool is_same_kind(const struct template *a, const struct template *b)
+{
+    return !(a->cpus < b->cpus) && !(a->cpus > b->cpus) && strv_equal(&a->preload, &b->preload);
+}
+
+/* Locked: it takes the place of the one before. */
+static void come_up(struct template *template)
+{
+    struct templates *templates = template->templates;
+
+    template->state = TEMPLATE_UP;
+    template->born_ns = clock_mono_ns();
+    template->used_ns = template->born_ns;
+    for (struct template *other = templates->first; other != NULL; other = other->next) {
+        if (other != template && other->state == TEMPLATE_STALE && is_same_kind(other, template)) {
+            templates_boot_retire(other);
+        }
+    }
+}
+
+static void boot_run(struct pool_job *job)
+{
+    struct template *template = CONTAINER_OF(job, struct template, job);
+    struct templates *templates = template->templates;
+    struct err err = ERR_INIT;
+    struct box *box = NULL;
+    struct cell_booted *booted = NULL;
+    const bool failed = boot(template, &box, &booted, &err) < 0;
+
+    (void)pthread_mutex_lock(&templates->lock);
+    template->box = box;
+    template->booted = booted;
+    if (failed) {
+        template->state = TEMPLATE_RETIRED;
+        templates_boot_failed(templates, err.msg);
+    } else {
+        come_up(template);
+        if (templates->closed) {
+            templates_boot_retire(template);
+        }
+    }
+    (void)pthread_mutex_unlock(&templates->lock);
+}
+
+static void boot_drop(struct pool_job *job)
+{
+    struct template *template = CONTAINER_OF(job, struct template, job);
+
+    (void)pthread_mutex_lock(&template->templates->lock);
+    template->state = TEMPLATE_RETIRED;
+    (void)pthread_mutex_unlock(&template->templates->lock);
+}
+
+/* Locked. */
+static bool may_boot(const struct templates *templates)
+{
+    size_t count = 0;
+
+    for (const struct template *at = templates->first; at != NULL; at = at->next) {
+        count += at->state == TEMPLATE_BOOTING || at->state == TEMPLATE_UP ? 1 : 0;
+    }
+    return !templates->closed && count < TEMPLATES_MAX &&
+           (templates->failures < FAILURES_MAX ||
+            clock_mono_ns() - templates->failed_ns > PAUSE_NS);
+}
+
+void templates_boot_free(struct template *template)
+{
+    capacity_give(template->templates->sandbox, &template->memory, 0);
+    strv_done(&template->env);
+    strv_done(&template->preload);
+    free(template);
+}
+
+/* The variables of a call that says nothing itself. */
+static void plain_env(double cpus, struct strv *env)
+{
+    struct run_request *plain = run_request_new();
+
+    plain->limits.cpus = cpus;
+    guest_env_make(plain, false, env);
+    run_request_free(plain);
+}
+
+void templates_boot(struct templates *templates, double cpus, const struct strv *preload)
+{
+    struct template *template;
+
+    if (!may_boot(templates)) {
+        return;
+    }
+    template = alloc_zero(1, sizeof(*template));
+    template->templates = templates;
+    template->cpus = cpus;
+    strv_copy(&template->preload, preload);
+    plain_env(cpus, &template->env);
+    template->job.run = boot_run;
+    template->job.drop = boot_drop;
+    if (!budget_raise_spare(templates->sandbox->budget, &template->memory, WAITING_BYTES) ||
+        pool_submit(templates->lane, &template->job, NULL) < 0) {
+        templates_boot_free(template);
+        return;
+    }
+    template->next = templates->first;
+    templates->first = template;
+}

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes forked of a warm interpreter: the same answers as from booted ones, and the same walls."""
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import unittest
+
+import census
+import harness
+import kernelkit
+import test_kernel_cells
+import test_output
+import test_python
+import test_results
+import test_run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "escape"))
+import test_escape  # noqa: E402
+
+WITH_TEMPLATES = ("--templates", "1")
+
+# Every test that tells what a program sees and does, once more where its box was forked.
+AGAIN = [test_python.Exits, test_python.Tracebacks, test_python.MainModule,
+         test_python.Environment, test_results.Values, test_results.NotANumber,
+         test_results.BadRepresentations, test_results.MimeBundles, test_results.Figures,
+         test_results.HostileDriverPeer, test_run.Hello, test_run.Input, test_run.FreshBox,
+         test_output.InvalidUtf8, test_output.Caps, test_output.Deadline,
+         test_kernel_cells.Output, test_kernel_cells.Results, test_kernel_cells.Python,
+         test_kernel_cells.Deaths, test_kernel_cells.Hostile,
+         test_escape.Namespaces, test_escape.Processes, test_escape.Kernel, test_escape.Devices,
+         test_escape.HostFiles]
+
+
+def wait_for_template(daemon):
+    """The first call that could use one has it started."""
+    daemon.run_code("1")
+    census.wait_until(lambda: daemon.get("/v1/stats").json["templates"] > 0, harness.seconds(20),
+                      "a template")
+
+
+class Templated:
+    """Of a class of tests: over a daemon that forks."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        wait_for_template(cls.daemon)
+
+    @classmethod
+    def tearDownClass(cls):
+        forks = cls.daemon.get("/v1/stats").json["forks"]
+        super().tearDownClass()
+        assert forks > 0, "nothing was forked"
+
+
+def with_templates(case):
+    name = f"{case.__name__}WithTemplates"
+    return type(name, (Templated, case),
+                {"daemon_arguments": (*case.daemon_arguments, *WITH_TEMPLATES),
+                 "__module__": __name__})
+
+
+for found in AGAIN:
+    globals()[f"{found.__module__}_{found.__name__}"] = with_templates(found)
+
+
+# What makes a box, told by a program in it: the same whether it was booted or forked.
+PORTRAIT = """
+import json, os, sys
+def lines(path, keep=lambda line: True):
+    with open(path) as file:
+        return [line for line in file.read().splitlines() if keep(line)]
+def mount(line):
+    left, right = line.split(" - ")
+    left = left.split()
+    return [left[4], left[5], right.split()[0], right.split()[2]]
+told = ("Cap", "NoNew", "Seccomp", "Uid", "Gid", "Groups", "Sig", "Threads", "NStgid", "Umask")
+print(json.dumps({
+    "mounts": sorted(mount(line) for line in lines("/proc/self/mountinfo")),
+    "status": lines("/proc/self/status", lambda l: l.startswith(told) and not l.startswith("SigQ")),
+    "limits": lines("/proc/self/limits"),
+    "oom": lines("/proc/self/oom_score_adj"),
+    "maps of users": lines("/proc/self/uid_map")[0].split()[0::2],
+    "pids": sorted(int(name) for name in os.listdir("/proc") if name.isdigit()),
+    "first": lines("/proc/1/comm"),
+    "ids": [os.getpid(), os.getppid(), os.getsid(0) == os.getpid(), os.getuid(), os.getgid()],
+    "descriptors": sorted(os.listdir("/proc/self/fd"), key=int),
+    "environment": sorted(os.environ.items()), "cwd": os.getcwd(), "host": os.uname().nodename,
+    "network": lines("/proc/net/dev", lambda l: ":" in l)[0].split(":")[0].strip(),
+    "modules": sorted(set(sys.modules) - {"json"}), "path": sys.path, "flags": repr(sys.flags),
+    "argv": sys.argv, "streams": [s.encoding + str(s.line_buffering) for s in (sys.stdin, sys.stdout)],
+    "folders": {p: [oct(os.stat(p).st_mode), os.stat(p).st_uid, os.listdir(p)] for p in
+                ("/tmp", "/dev/shm", "/home/sandbox", "/workspace", "/dev/pts")},
+}))
+"""
+
+
+class Templates(Templated, kernelkit.Case):
+    daemon_arguments = WITH_TEMPLATES
+
+    def forked(self, code, **options):
+        result = self.run_code(code, **options)
+        self.assertEqual(result["usage"]["source"], "template", result)
+        return result
+
+    def wait_for_template_with(self, module):
+        census.wait_until(
+            lambda: self.run_code("1", preload=[module])["usage"]["source"] == "template",
+            harness.seconds(20), f"a template with {module}")
+
+    def test_the_second_call_is_forked(self):
+        result = self.forked("6 * 7")
+        self.assertEqual(result["results"][0]["data"]["text/plain"], "42")
+
+    def test_boot_is_an_option(self):
+        self.assertEqual(self.run_code("1", isolation="boot")["usage"]["source"], "cold")
+        self.assertEqual(self.run_code("1", isolation="auto")["usage"]["source"], "template")
+        session = self.new_session(isolation="boot")
+        result = self.daemon.result(f"/v1/sessions/{session}/runCode", {"code": "1"})
+        self.assertEqual(result["usage"]["source"], "cold")
+        reply = self.daemon.get(f"/v1/sessions/{session}")
+        self.assertEqual(reply.json["options"]["isolation"], "boot")
+        reply = self.daemon.post("/v1/runCode", {"code": "1", "isolation": "vm"})
+        self.assert_problem(reply, 422, "bad_value", "/isolation")
+
+    def test_it_is_told(self):
+        told = self.daemon.get("/v1/capabilities").json["templates"]
+        self.assertEqual((told["languages"], told["problem"]), (["python"], None))
+        self.assertGreaterEqual(told["up"], 1)
+
+    def test_a_forked_box_is_like_a_booted_one(self):
+        forked = json.loads(self.forked(PORTRAIT)["stdout"])
+        booted = json.loads(self.run_code(PORTRAIT, isolation="boot")["stdout"])
+        self.assertEqual(booted["pids"], [1, 2], "the control: a portrait tells something")
+        for what, seen in booted.items():
+            self.assertEqual(forked[what], seen, what)
+
+    def test_caps_of_one_call(self):
+        result = self.forked("import time; b = b'x' * (300 << 20); time.sleep(20)", memoryMb=96)
+        self.assertEqual(result["fault"]["type"], "oom")
+        result = self.forked("import time; time.sleep(60)", timeoutS=0.5)
+        self.assertEqual(result["fault"]["type"], "timeout")
+        many = ("import threading, time\nt = [threading.Thread(target=time.sleep, args=(9,), "
+                "daemon=True) for _ in range(60)]\n[x.start() for x in t]\nprint(len(t))")
+        self.assertEqual(self.forked(many)["stdout"], "60\n")
+        result = self.forked(many, pids=16)
+        self.assertEqual(result["exitCode"], 1)
+        self.assertIn("RuntimeError", result["stderr"])
+        for folder in ("/tmp", "/dev/shm", "/home/sandbox"):
+            result = self.forked(f"import os; s = os.statvfs({folder!r}); "
+                                 "print(s.f_blocks * s.f_frsize >> 20)", memoryMb=64)
+            self.assertEqual(result["stdout"], "64\n")
+        result = self.forked("open('f', 'wb').write(b'x' * (20 << 20))", diskMb=10)
+        self.assertNotEqual(result["exitCode"], 0)
+
+    def test_what_a_call_brings_along(self):
+        result = self.forked(
+            "import os, sys\nprint(os.environ['A'], sys.stdin.read(),"
+            " open('in').read(), open('/run/secrets/s').read(), os.path.exists('/run/secrets/t'))",
+            env={"A": "one"}, stdin="two", files={"in": "three"}, secrets={"s": "four"})
+        self.assertEqual(result["stdout"], "one two three four False\n")
+        result = self.forked("import os; print('A' in os.environ, os.path.exists('/run/secrets'))")
+        self.assertEqual(result["stdout"], "False False\n")
+
+    def test_what_no_template_can_give(self):
+        for options in ({"env": {"PYTHONHASHSEED": "0"}}, {"network": True}, {"cwd": "/tmp"},
+                        {"mounts": {"/usr/share": "/mnt/share"}}):
+            result = self.run_code("print(1)", **options)
+            self.assertEqual((result["stdout"], result["usage"]["source"]), ("1\n", "cold"), options)
+
+    def test_modules_that_are_imported_ahead(self):
+        look = "import sys; print('calendar' in sys.modules, 'calendar' in globals())"
+        self.assertEqual(self.forked(look)["stdout"], "False False\n")
+        self.wait_for_template_with("calendar")
+        self.assertEqual(self.forked(look, preload=["calendar"])["stdout"], "True False\n")
+        self.assertEqual(self.forked(look)["stdout"], "False False\n")
+
+    def test_a_library_with_threads_of_its_own(self):
+        """numpy's OpenBLAS has some: they end before a fork, and come back in the box."""
+        code = ("import sys; ready = 'numpy' in sys.modules\nimport numpy\n"
+                "a = numpy.ones((300, 300))\nprint(ready, (a @ a)[0, 0], numpy.random.random())")
+        if "No module named" in self.run_code(code)["stderr"]:
+            self.skipTest("this host has no numpy")
+        self.wait_for_template_with("numpy")
+        seen = [self.forked(code, preload=["numpy"])["stdout"].split() for _ in range(2)]
+        self.assertEqual([found[:2] for found in seen], [["True", "300.0"]] * 2)
+        self.assertNotEqual(seen[0][2], seen[1][2], "the same random number")
+
+    def test_a_burst(self):
+        answers = harness.parallel(24, lambda n: self.forked(f"print({n})")["stdout"])
+        self.assertEqual(answers, [f"{n}\n" for n in range(24)])
+
+
+class Ends(Templated, kernelkit.Case):
+    """Whatever becomes of a template, each call is answered once."""
+
+    daemon_arguments = WITH_TEMPLATES
+
+    def setUp(self):
+        super().setUp()
+        wait_for_template(self.daemon)
+
+    def templates(self):
+        """Pids of the warm interpreters, which are number 3 where they are; in a box it is 2."""
+        own = self.daemon.box_processes()
+        found = []
+        for pid in census.with_argument("/run/kernd-lib/driver_template.py"):
+            with contextlib.suppress(AssertionError):  # it has just ended
+                if pid in own and census.status_field(pid, "NSpid").split()[-1] == "3":
+                    found.append(pid)
+        return found
+
+    def long_call(self):
+        """A call under way: wait for it with the function that is returned."""
+        session = self.new_session()
+        call = threading.Thread(target=lambda: answers.append(self.daemon.post(
+            f"/v1/sessions/{session}/runCode",
+            {"code": "open('began', 'a').write('x')\nimport os, time\n"
+                     "while not os.path.exists('go'): time.sleep(0.01)\nprint('done')"})))
+        answers = []
+        call.start()
+        census.wait_until(lambda: self.daemon.find("began"), harness.seconds(20), "the call")
+
+        def finish(go=True):
+            if go:
+                self.daemon.request("PUT", f"/v1/sessions/{session}/files/go", b"",
+                                    media_type="application/octet-stream")
+            call.join()
+            began = self.daemon.get(f"/v1/sessions/{session}/files/began").body
+            self.assertEqual(began, b"x", "it ran once")
+            return answers[0].json
+        return finish
+
+    def test_an_interpreter_that_is_killed(self):
+        """Calls of its boxes go on; the next one has another."""
+        finish = self.long_call()
+        victims = self.templates()
+        self.assertEqual(len(victims), 1)
+        os.kill(victims[0], signal.SIGKILL)
+        census.wait_gone(self.templates, harness.seconds(10), "the template")
+        self.assertEqual(self.run_code("print(1)")["stdout"], "1\n")
+        result = finish()
+        self.assertEqual((result["stdout"], result["fault"]), ("done\n", None))
+        self.assertEqual(result["usage"]["source"], "template")
+
+    def test_a_template_whose_first_process_is_killed(self):
+        """Its boxes are in its pid namespace: they end, and their answers say so."""
+        finish = self.long_call()
+        os.kill(census.stat(self.templates()[0])[1], signal.SIGKILL)
+        result = finish(go=False)
+        self.assertEqual(result["fault"]["type"], "killed")
+        self.assertEqual(self.run_code("print(1)")["stdout"], "1\n")
+
+    def test_a_template_that_hangs(self):
+        """The call boots a box of its own after a while."""
+        os.kill(self.templates()[0], signal.SIGSTOP)
+        result = self.run_code("print(1)")
+        self.assertEqual((result["stdout"], result["usage"]["source"]), ("1\n", "cold"))
+        census.wait_gone(self.templates, harness.seconds(20), "the template that hung")
+
+    def test_in_the_middle_of_many_calls(self):
+        def one(number):
+            if number == 10:
+                for pid in self.templates():
+                    os.kill(pid, signal.SIGKILL)
+            return self.run_code(f"print({number})")["stdout"]
+
+        self.assertEqual(harness.parallel(20, one), [f"{n}\n" for n in range(20)])
+
+
+class Neighbours(Templated, kernelkit.Case):
+    """
+    Two boxes of one template at the same time, calls without a session and calls of two sessions:
+    what one makes, the other does not find. In a box of its own the same look finds it: the control.
+    """
+
+    daemon_arguments = WITH_TEMPLATES
+
+    def call(self, code, session):
+        where = f"/v1/sessions/{session}/runCode" if session else "/v1/runCode"
+        result = self.daemon.result(where, {"code": code})
+        self.assertEqual(result["usage"]["source"], "template", result)
+        self.assertEqual((result["exitCode"], result["fault"]), (0, None), result["stderr"])
+        return result["stdout"]
+
+    def pair(self, make, look):
+        """What `look` prints beside `make`, and what that printed; without sessions, and of two."""
+        for sessions in ((None, None), (self.new_session(), self.new_session())):
+            name = harness.new_mark()
+            held = (make + f"\nimport os, time\nopen({name!r}, 'w').close()\n"
+                    "while not os.path.exists('go'): time.sleep(0.01)\nprint('held')")
+
+            def beside(sessions=sessions, name=name):
+                place = census.wait_until(lambda: self.daemon.find(name), harness.seconds(20),
+                                          "the other box")[0]
+                try:
+                    return self.call(look, sessions[1])
+                finally:
+                    open(os.path.join(os.path.dirname(place), "go"), "w", encoding="ascii").close()
+
+            maker, looker = harness.parallel(
+                2, lambda i: beside() if i else self.call(held, sessions[0]))
+            self.assertTrue(maker.endswith("held\n"), maker)
+            yield looker, maker
+
+    def check(self, make, look, nothing="[]\n"):
+        control = self.call(make + "\n" + look, None)
+        self.assertNotEqual(control, nothing, "the control finds nothing")
+        for found, _ in self.pair(make, look):
+            self.assertEqual(found, nothing)
+
+    def test_processes(self):
+        self.check("import subprocess; p = subprocess.Popen(['sleep', '77'])\n"
+                   "while b'77' not in open(f'/proc/{p.pid}/cmdline', 'rb').read(): pass",
+                   "import os\nprint([n for n in os.listdir('/proc') if n.isdigit() and b'77' in "
+                   "open(f'/proc/{n}/cmdline', 'rb').read()])")
+
+    def test_signals(self):
+        for found, _ in self.pair("", "import os\nfor p in range(2, 3000):\n"
+                                   "    if p != os.getpid():\n"
+                                   "        try: os.kill(p, 9); print('hit', p)\n"
+                                   "        except OSError: pass\n"
+                                   "try: os.kill(-1, 0); print('hit')\n"
+                                   "except OSError: print([])"):
+            self.assertEqual(found, "[]\n")
+
+    def test_files(self):
+        self.check("import os\nfor p in ('/tmp', '/dev/shm', os.path.expanduser('~'), '/workspace'):\n"
+                   "    open(p + '/left', 'w').close()",
+                   "import os\nprint([p for p in ('/tmp', '/dev/shm', os.path.expanduser('~'), "
+                   "'/workspace', '/var/tmp', '/run/kernd-private', '/run', '/proc/1/root/tmp') "
+                   "if os.access(p, os.R_OK) and 'left' in os.listdir(p)])")
+
+    def test_sockets(self):
+        self.check("import socket\na = socket.socket(socket.AF_UNIX); a.bind('\\0left'); a.listen()\n"
+                   "t = socket.socket(); t.bind(('127.0.0.1', 45455)); t.listen()",
+                   "import socket\nfound = []\n"
+                   "for family, name in ((socket.AF_UNIX, '\\0left'), (socket.AF_INET, "
+                   "('127.0.0.1', 45455))):\n"
+                   "    try: socket.socket(family).connect(name); found.append(name)\n"
+                   "    except OSError: pass\nprint(found)")
+
+    def test_interprocess_objects(self):
+        make = ("import ctypes\nlibc = ctypes.CDLL(None)\n"
+                "libc.shmget(0x4b45, 4096, 0o1666); libc.msgget(0x4b45, 0o1666)\n"
+                "libc.semget(0x4b45, 1, 0o1666)\n"
+                "import os; libc.mq_open(b'/left', os.O_CREAT | os.O_RDWR, 0o666, None)")
+        self.check(make, "import ctypes\nlibc = ctypes.CDLL(None)\n"
+                         "print([n for n, r in enumerate((libc.shmget(0x4b45, 4096, 0), "
+                         "libc.msgget(0x4b45, 0), libc.semget(0x4b45, 1, 0), "
+                         "libc.mq_open(b'/left', 0))) if r >= 0])")
+
+    def test_terminals(self):
+        self.check("import os; pair = os.openpty()",
+                   "import os; print([n for n in os.listdir('/dev/pts') if n != 'ptmx'])")
+
+    def test_namespaces(self):
+        look = ("import os; print([os.readlink('/proc/self/ns/' + n) for n in "
+                "('user', 'pid', 'mnt', 'net', 'ipc', 'uts', 'cgroup')])")
+        control = self.call(look + "\n" + look, None).splitlines()
+        self.assertEqual(control[0], control[1])
+        for found, made in self.pair(look, look):
+            for one, other in zip(eval(found), eval(made.splitlines()[0])):
+                self.assertNotEqual(one, other)
+
+    def test_host_names(self):
+        for found, _ in self.pair(
+                "import socket\ntry: socket.sethostname('other')\nexcept OSError: pass",
+                "import os; print(os.uname().nodename)"):
+            self.assertEqual(found, "sandbox\n")
+
+    def test_memory(self):
+        """
+        A box is a copy of the template, and the template learns nothing of the boxes: their code,
+        names and variables are in nobody else's memory.
+        """
+        mark = harness.new_mark()
+        # No box has a word that it looks for whole, but in what it finds.
+        look = ("def seek(first, rest):\n"
+                "    found = set()\n"
+                "    with open('/proc/self/maps') as maps, open('/proc/self/mem', 'rb', 0) as memory:\n"
+                "        for line in maps.read().splitlines():\n"
+                "            if ' r' not in line or '[v' in line: continue\n"
+                "            start, end = (int(n, 16) for n in line.split()[0].split('-'))\n"
+                "            memory.seek(start)\n"
+                "            data = memory.read(end - start)\n"
+                "            at = data.find(first)\n"
+                "            while at >= 0:\n"
+                "                if data.startswith(rest, at + len(first)): found.add(at)\n"
+                "                at = data.find(first, at + 1)\n"
+                "    return len(found) > 0\n"
+                f"print([seek({mark[:12]!r}.encode(), {mark[12:]!r}.encode()), "
+                "seek(b'call-', b'exe_'), seek(b'bo', b'x_')])\n")
+        own = self.call(f"kept = '{mark}' + ' call-exe_ box_'\n" + look, None)
+        self.assertEqual(own, "[True, True, True]\n", "the control")
+        for found, _ in self.pair(f"kept = '{mark}'", look):
+            self.assertEqual(found, "[False, False, False]\n")
+
+    def test_random_numbers(self):
+        code = ("import random, uuid, secrets, tempfile, os, ssl\n"
+                "print([random.random(), str(uuid.uuid4()), str(uuid.uuid1()), secrets.token_hex(8), "
+                "tempfile.mktemp(), ssl.RAND_bytes(8), os.urandom(8)])")
+        seen = [eval(self.call(code, None)) for _ in range(3)]
+        for values in zip(*seen):
+            self.assertEqual(len(set(values)), 3, values)
+        fixed = "import random; random.seed(7); print(random.random())"
+        self.assertEqual(self.call(fixed, None), self.call(fixed, None), "the control")
+
+
+if __name__ == "__main__":
+    unittest.main()
