@@ -219,6 +219,7 @@ static void complete(struct api_call *call, struct ticket *ticket, struct run_re
     request->steps = call->steps;
     /* A background program has no end to wait for. */
     ticket->async = ticket->async || (request->detach && ticket->form == TICKET_JSON);
+    request->announced = ticket->async || ticket->form != TICKET_JSON;
 }
 
 bool ticket_find_past(struct sandbox *sandbox, const struct session_actor *actor, const char *id,

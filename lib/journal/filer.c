@@ -17,8 +17,8 @@
 #include "lib/journal/shelf.h"
 #include "lib/journal/tape_internal.h"
 
-#define GATHER_MS 20 /* the thread wakes once for the logs of so long a time */
-#define SAVE_MS 100  /* most logs have ended by then, and are written once */
+#define GATHER_MS 10 /* the thread wakes once for the logs of so long a time */
+#define SAVE_MS 20   /* as long as small events are joined; most logs are written once or twice */
 
 struct filer {
     struct journal *journal;
@@ -87,8 +87,8 @@ static void save_one(struct filer *filer)
     (void)pthread_mutex_lock(&tape->lock);
     tape->saving = false;
     /* One that has ended is written by file_tape, or was. */
-    if (!tape->finished && tape_spill(tape) < 0) {
-        tape->capped = true;
+    if (!tape->finished) {
+        tape_save(tape);
     }
     (void)pthread_mutex_unlock(&tape->lock);
     tape_unref(tape);
@@ -129,7 +129,7 @@ static void *run(void *context)
         int64_t deadline;
 
         wait_for_work(filer);
-        deadline = clock_deadline_after_ms(GATHER_MS);
+        deadline = has_to_save(filer) ? 0 : clock_deadline_after_ms(GATHER_MS);
         while (filer->flushing == 0 && !filer->closing && !clock_passed(deadline)) {
             wait_until(filer, deadline);
         }

@@ -33,6 +33,16 @@ struct reader {
     struct reader *next;
 };
 
+bool reader_any_waits(const struct tape *tape)
+{
+    const struct reader *reader = tape->readers;
+
+    while (reader != NULL && !reader->waiting) {
+        reader = reader->next;
+    }
+    return reader != NULL;
+}
+
 void reader_wake_all(struct tape *tape)
 {
     for (struct reader *reader = tape->readers; reader != NULL; reader = reader->next) {
@@ -54,6 +64,9 @@ struct reader *reader_new(struct tape *tape, uint64_t seq, void (*wake)(void *co
     reader->context = context;
     reader->copy = BUF_INIT(TAPE_MEMORY_MAX);
     (void)pthread_mutex_lock(&tape->lock);
+    if (wake != NULL && tape->live) {
+        tape_save(tape); /* makes the file now: who follows is told by threads with less time */
+    }
     window_init(&reader->window, tape->fd);
     reader->next = tape->readers;
     if (reader->next != NULL) {
@@ -179,6 +192,7 @@ static enum reader_state read_record(struct reader *reader, struct record *ret_h
         state = nothing_more(reader);
     } else if (reader->offset >= filed) {
         *ret_data = copy_from_memory(reader, ret_head);
+        tape_save(tape); /* before it is told */
     }
     (void)pthread_mutex_unlock(&tape->lock);
     if (state == READER_EVENT && reader->offset < filed) {

@@ -101,6 +101,13 @@ int tape_spill(struct tape *tape)
     return 0;
 }
 
+void tape_save(struct tape *tape)
+{
+    if (tape_spill(tape) < 0) {
+        tape->capped = true;
+    }
+}
+
 /* The last record in memory if this event can be joined to it, with its head in *ret_head. */
 static bool can_join(const struct tape *tape, const struct tape_event *event, int64_t now_ms,
                      struct record *ret_head)
@@ -162,10 +169,10 @@ bool tape_append(struct tape *tape, const struct tape_event *event)
     if (!tape->finished && !too_much(tape, event)) {
         add_event(tape, event);
         kept = true;
-        /* With no room on the disk what is in memory stays there, and no more output comes. */
-        if (tape->memory.size >= TAPE_SPILL && tape_spill(tape) < 0) {
-            tape->capped = true;
-        } else if (!tape->saving && tape->memory.size > 0) {
+        if (tape->memory.size >= TAPE_SPILL || reader_any_waits(tape)) {
+            tape_save(tape);
+        }
+        if (!tape->saving && tape->memory.size > 0) {
             tape->saving = true;
             journal_save_later(tape->journal, tape);
         }

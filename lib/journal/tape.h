@@ -2,10 +2,12 @@
 /*
  * tape: the event log of one execution, written while it runs, read by any number of readers.
  *
- * A short log lives in memory and becomes a file after the execution ended; one that goes on is
- * written out every tenth of a second, and in pieces of 256 KiB. Beyond the journal's maximum for
- * one log, events that may be dropped are, from the first that does not fit on. Reference-counted;
- * any thread. journal.h makes and finds tapes, reader.h reads them.
+ * A short log lives in memory and becomes a file after the execution ended. One that goes on is
+ * written out some 20 ms after each event, and in pieces of 256 KiB; what a reader is told is
+ * written before it is told. Written means in the page cache: the end of the process loses none of
+ * it, that of the host may. Beyond the journal's maximum for one log, events that may be dropped
+ * are, from the first that does not fit on. Reference-counted; any thread. journal.h makes and
+ * finds tapes, reader.h reads them.
  */
 #ifndef KERND_JOURNAL_TAPE_H
 #define KERND_JOURNAL_TAPE_H
@@ -35,7 +37,8 @@ void tape_unref(struct tape *tape); /* NULL is fine */
 /*
  * Adds an event and wakes readers that wait. Copies. A joinable one may be joined to the one before
  * it: same kind, both small, within 20 ms, and not read by anyone yet. False if it was dropped.
- * Costs about a microsecond; writes to the file (page cache) once in 256 KiB.
+ * Costs about a microsecond; a few more when it writes to the file: once in 256 KiB, and when a
+ * reader waits.
  */
 bool tape_append(struct tape *tape, const struct tape_event *event);
 

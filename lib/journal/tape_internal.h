@@ -69,6 +69,12 @@ struct tape *tape_load(struct journal *journal, const char *id, int fd);
 /* Under the lock: moves what is in memory to the file, which is made if need be. 0 or -1, errno. */
 int tape_spill(struct tape *tape);
 
+/*
+ * Under the lock: the same, but with no room on the disk what is in memory stays there, and no more
+ * output comes.
+ */
+void tape_save(struct tape *tape);
+
 /* Adds a mark for an event at this offset if the last one is far away. */
 void tape_mark(struct tape *tape, uint64_t seq, uint64_t offset);
 

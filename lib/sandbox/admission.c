@@ -167,12 +167,20 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
     return 0;
 }
 
+/* Others get their record soon after, off the latency path. */
+static bool is_recorded_first(const struct run_request *request)
+{
+    return request->id != NULL || request->announced;
+}
+
 /* Undoes what was begun for one that the queue would not take. */
 static void refuse(struct sandbox *sandbox, struct execution *execution, const struct err *failure)
 {
     execution_leave(execution);
-    if (execution->request->id != NULL) {
+    if (is_recorded_first(execution->request)) {
         records_remove(sandbox, execution);
+    }
+    if (execution->request->id != NULL) {
         /* Somebody may follow it by its id already. */
         execution_finish(execution, failure);
     }
@@ -219,6 +227,18 @@ static int list(struct sandbox *sandbox, struct execution *execution, struct err
     return 0;
 }
 
+static int record_and_list(struct sandbox *sandbox, struct execution *execution, struct err *err)
+{
+    if (records_insert(sandbox, execution, err) < 0) {
+        return -1;
+    }
+    if (list(sandbox, execution, err) < 0) {
+        records_remove(sandbox, execution);
+        return -1;
+    }
+    return 0;
+}
+
 /* One lock makes an id that a caller chose that of one alone. */
 static int list_named(struct sandbox *sandbox, struct execution *execution, struct err *err)
 {
@@ -227,14 +247,20 @@ static int list_named(struct sandbox *sandbox, struct execution *execution, stru
     (void)pthread_mutex_lock(&sandbox->naming);
     if (is_taken(sandbox, execution->id)) {
         result = err_set(err, ERR_EXECUTION_EXISTS, 0, "the id is taken");
-    } else if (records_insert(sandbox, execution, err) < 0) {
-        result = -1;
-    } else if (list(sandbox, execution, err) < 0) {
-        records_remove(sandbox, execution);
-        result = -1;
+    } else {
+        result = record_and_list(sandbox, execution, err);
     }
     (void)pthread_mutex_unlock(&sandbox->naming);
     return result;
+}
+
+static int list_any(struct sandbox *sandbox, struct execution *execution, struct err *err)
+{
+    if (execution->request->id != NULL) {
+        return list_named(sandbox, execution, err);
+    }
+    return is_recorded_first(execution->request) ? record_and_list(sandbox, execution, err)
+                                                 : list(sandbox, execution, err);
 }
 
 /* What its box may use has to be there before it starts; a cell needs what its kernel may use. */
@@ -273,8 +299,7 @@ static struct execution *submit(struct sandbox *sandbox, struct warm *warm,
         return NULL;
     }
     prepare(execution, warm);
-    if ((request->id != NULL ? list_named(sandbox, execution, &failure)
-                             : list(sandbox, execution, &failure)) < 0) {
+    if (list_any(sandbox, execution, &failure) < 0) {
         if (failure.code == ERR_EXECUTION_EXISTS) {
             same = find_same(sandbox, request, &failure);
         }
@@ -282,7 +307,7 @@ static struct execution *submit(struct sandbox *sandbox, struct warm *warm,
     } else {
         execution_enter_session(execution);
         if (enqueue(sandbox, execution, &failure) == 0) {
-            if (request->id == NULL) {
+            if (!is_recorded_first(request)) {
                 records_put(sandbox, execution, EXECUTION_QUEUED);
             }
             (void)atomic_fetch_add(&sandbox->executions_total, 1);

@@ -83,6 +83,7 @@ struct run_request {
     bool interactive; /* stdin stays open for execution_write_stdin */
     bool detach;      /* a background process: no deadline but its session's end */
     bool live_output; /* somebody follows: python flushes at each line end */
+    bool announced;   /* its id is told before its end: its record is in the store by then */
     uint64_t caller;
     bool all;                     /* the caller may see executions and sessions of others */
     struct session_hold *session; /* NULL: a one-shot; given back by run_request_free */

@@ -349,6 +349,43 @@ static void running_logs_are_saved(void **state)
     tape_unref(tape);
 }
 
+static void quiet(void *context)
+{
+    (void)context;
+}
+
+/* What a reader was told is in the file by then; so is what one that waits is about to be told. */
+static void what_is_told_is_saved(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct tape_event event;
+    struct reader *reader;
+    char log[1000];
+
+    (void)state;
+    assert_true(put(tape, OUT, "first", 0));
+    reader = reader_new(tape, 0, quiet, NULL);
+    assert_true(put(tape, OUT, "second", 5));
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    assert_memory_equal(event.data, "second", event.size);
+    write_log("exe_2", log, read_log("exe_1", log, sizeof(log)));
+    assert_int_equal(reader_next(reader, &event), READER_WAIT);
+    assert_true(put(tape, ERR, "third", 0));
+    write_log("exe_3", log, read_log("exe_1", log, sizeof(log)));
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    assert_memory_equal(event.data, "third", event.size);
+    reader_free(reader);
+    tape_finish(tape);
+    tape_unref(tape);
+    tape = journal_find(journal, "exe_2", NULL);
+    assert_events(tape, 0, "0:2:first 1:2:second LOST");
+    tape_unref(tape);
+    tape = journal_find(journal, "exe_3", NULL);
+    assert_events(tape, 0, "0:2:first 1:2:second 2:3:third LOST");
+    tape_unref(tape);
+}
+
 static void ring(void *context)
 {
     (void)atomic_fetch_add((atomic_int *)context, 1);
@@ -576,6 +613,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(output_above_the_maximum, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(torn_logs, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(running_logs_are_saved, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(what_is_told_is_saved, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(waking, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(many_followers, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(raw_streams, open_journal, close_journal),
