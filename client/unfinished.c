@@ -78,7 +78,8 @@ static void take_word(struct scan *scan)
     static const char *const opening[] = { "if", "do", "case", "{", NULL };
     static const char *const closing[] = { "fi", "done", "esac", "}", NULL };
     static const char *const going_on[] = { "then", "else", "elif", "while", "until", "!", NULL };
-    const size_t length = strcspn(scan->at, " \t\n;&|()\"'`#");
+    /* "#" is a word's own character unless it begins one, and then it is a comment. */
+    const size_t length = 1 + strcspn(scan->at + 1, " \t\n;&|()\"'`#\\");
     bool again = false;
 
     for (size_t i = 0; scan->command && opening[i] != NULL; i++) {
@@ -116,7 +117,7 @@ static void take_character(struct scan *scan)
     } else if (strchr(")]}", c) != NULL) {
         scan->depth--;
     }
-    scan->command = strchr(";&|(", c) != NULL;
+    scan->command = strchr(";&|()", c) != NULL;
     scan->block =
         scan->block || (scan->python && c == '@' && scan->last == '\0' && scan->depth == 0);
     scan->last = c;
