@@ -146,7 +146,7 @@ static int call(struct program *program)
     CLEANUP_BUF struct buf body = BUF_INIT(COMPOSE_MAX);
     CLEANUP_BUF struct buf target = BUF_INIT(ASK_TARGET_MAX);
     const char *session = flags_value(program->options, "session");
-    struct show show;
+    struct show show = { .ask = NULL };
     struct watch watch = { .ask = &program->ask,
                            .body = &body,
                            .execution = program->execution,

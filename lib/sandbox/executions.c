@@ -230,12 +230,18 @@ struct execution *executions_find_live(struct sandbox *sandbox, const struct ses
 {
     struct execution *execution = live_find(&sandbox->live, id);
 
-    if (execution != NULL && !actor->all && execution->request->caller != actor->caller) {
+    if (execution == NULL && executions_check(sandbox, actor, id, err) == 0) {
+        /* One whose id was chosen has its record first, and gets into the list under this lock. */
+        (void)pthread_mutex_lock(&sandbox->naming);
+        execution = live_find(&sandbox->live, id);
+        (void)pthread_mutex_unlock(&sandbox->naming);
+        if (execution == NULL) {
+            (void)err_set(err, ERR_EXECUTION_DONE, 0, "the execution has ended");
+        }
+    } else if (execution != NULL && !actor->all && execution->request->caller != actor->caller) {
         execution_unref(execution);
         execution = NULL;
-    }
-    if (execution == NULL && executions_check(sandbox, actor, id, err) == 0) {
-        (void)err_set(err, ERR_EXECUTION_DONE, 0, "the execution has ended");
+        (void)executions_check(sandbox, actor, id, err);
     }
     return execution;
 }

@@ -284,6 +284,20 @@ class Input(streamkit.Case):
         self.assert_problem(self.put(name, b"x"), 409, "conflict")
         self.cancel(name)
 
+    def test_before_its_start(self):
+        """Who chose the id may write as soon as the execution is known: that is never its end."""
+        def talk(number):
+            name = f"early-{number}"
+            asking = threading.Thread(target=self.submit, args=(["cat"],),
+                                      kwargs={"interactive": True, "id": name})
+            asking.start()
+            while (reply := self.put(name, b"x", "?eof=true")).status == 404:
+                pass
+            asking.join()
+            return reply.status, self.ended(name)["stdout"]
+        for one in harness.parallel(4, lambda i: [talk(f"{i}-{k}") for k in range(10)]):
+            self.assertEqual(one, [(204, "x")] * 10)
+
     def test_one_that_takes_none(self):
         name = self.submit(["sleep", "30"])
         self.assert_problem(self.put(name, b"x"), 409, "conflict")
