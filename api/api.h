@@ -101,6 +101,7 @@ struct api_call {
     const char *request_id;
     uint64_t caller; /* fairness key: token or peer uid */
     enum api_scope scope;
+    bool narrowed;       /* to that, by the user himself (Kernd-Scope) */
     int64_t received_ns; /* monotonic */
     struct steps steps;  /* begun then */
     bool timed;          /* steps are those of an execution, to be told */

@@ -18,6 +18,7 @@
 #include "api/mcp_exchange.h"
 #include "api/mcp_method.h"
 #include "api/mcp_version.h"
+#include "api/mcp_workspace.h"
 #include "api/resource.h"
 #include "lib/base/alloc.h"
 #include "lib/base/id.h"
@@ -159,6 +160,15 @@ static void take_batch(struct api_call *call, struct json_object *tree, bool sse
 
 /* ---- the handler ---- */
 
+static int check_workspace(const struct api_call *call, struct err *err)
+{
+    struct mcp_workspace workspace;
+    const int result = mcp_workspace_read(call, &workspace, err);
+
+    mcp_workspace_done(&workspace);
+    return result;
+}
+
 void mcp_post(struct api_call *call)
 {
     static const char *const offered[] = { "application/json", "text/event-stream", NULL };
@@ -170,6 +180,10 @@ void mcp_post(struct api_call *call)
     if (form < 0) {
         (void)err_set(&err, ERR_NOT_ACCEPTABLE, 0,
                       "the Accept header leaves out application/json and text/event-stream");
+        resource_fail(call, &err);
+        return;
+    }
+    if (check_workspace(call, &err) < 0) {
         resource_fail(call, &err);
         return;
     }

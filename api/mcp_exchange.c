@@ -51,6 +51,7 @@ static void let_go(struct mcp_exchange *exchange)
     }
     for (size_t i = 0; i < exchange->count; i++) {
         mcp_message_done(&exchange->requests[i].message);
+        mcp_workspace_done(&exchange->requests[i].workspace);
         free(exchange->requests[i].progress_token);
         buf_done(&exchange->requests[i].answer);
     }
@@ -289,6 +290,7 @@ struct mcp_request *mcp_exchange_add(struct mcp_exchange *exchange,
     request->api = exchange->api;
     request->actor = resource_actor(exchange->call);
     request->scope = exchange->call->scope;
+    (void)mcp_workspace_read(exchange->call, &request->workspace, NULL); /* it was checked */
     (void)snprintf(request->client, sizeof(request->client), "%s", client);
     request->message = *message;
     request->stateless = stateless;

@@ -28,6 +28,12 @@ static const char instructions[] =
     "session, which is made on demand and removed after a day without use. A figure that the code "
     "shows (matplotlib, PIL) comes back as an image.";
 
+static const char shared_place[] =
+    " /workspace is a directory of the user's own: change there only what you are asked to.";
+static const char readonly_place[] = " /workspace is a directory of the user's own and read-only: "
+                                     "write to /tmp, which lasts as long "
+                                     "as the interpreter or the command.";
+
 /* ---- results ---- */
 
 static void begin(struct mcp_request *request, struct json_out *ret_json)
@@ -48,7 +54,18 @@ static void end(struct mcp_request *request, struct json_out *json)
     mcp_exchange_done(request);
 }
 
-static void write_capabilities(struct json_out *json)
+static void write_instructions(const struct mcp_request *request, struct json_out *json)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT((size_t)4096);
+
+    (void)buf_append_text(&text, instructions);
+    if (request->workspace.path != NULL) {
+        (void)buf_append_text(&text, request->workspace.readonly ? readonly_place : shared_place);
+    }
+    json_out_text(json, text.data, text.size);
+}
+
+static void write_capabilities(const struct mcp_request *request, struct json_out *json)
 {
     json_out_key(json, "capabilities");
     json_out_open(json, '{');
@@ -57,7 +74,7 @@ static void write_capabilities(struct json_out *json)
     json_out_close(json, '}');
     json_out_close(json, '}');
     json_out_key(json, "instructions");
-    json_out_string(json, instructions);
+    write_instructions(request, json);
 }
 
 static void write_server(struct json_out *json)
@@ -78,7 +95,7 @@ static void write_caching(const struct mcp_request *request, struct json_out *js
         json_out_key(json, "ttlMs");
         json_out_whole(json, LIST_TTL_MS);
         json_out_key(json, "cacheScope");
-        json_out_string(json, "public");
+        json_out_string(json, request->workspace.path != NULL ? "private" : "public");
     }
 }
 
@@ -94,7 +111,7 @@ static void answer_initialize(struct mcp_request *request)
     begin(request, &json);
     json_out_key(&json, "protocolVersion");
     json_out_string(&json, mcp_version_choose(asked));
-    write_capabilities(&json);
+    write_capabilities(request, &json);
     json_out_key(&json, "serverInfo");
     write_server(&json);
     end(request, &json);
@@ -109,7 +126,7 @@ static void answer_discover(struct mcp_request *request)
     json_out_open(&json, '[');
     json_out_string(&json, MCP_VERSION_STATELESS);
     json_out_close(&json, ']');
-    write_capabilities(&json);
+    write_capabilities(request, &json);
     write_caching(request, &json);
     json_out_key(&json, "_meta");
     json_out_open(&json, '{');

@@ -11,6 +11,7 @@
 #include "api/api.h"
 #include "api/mcp_live.h"
 #include "api/mcp_message.h"
+#include "api/mcp_workspace.h"
 #include "lib/base/buf.h"
 #include "lib/sandbox/execution.h"
 #include "lib/sandbox/session.h"
@@ -26,6 +27,7 @@ struct mcp_request {
     struct session_actor actor;
     enum api_scope scope;
     char client[MCP_REQUEST_CLIENT_SIZE]; /* its Mcp-Session-Id, "": none */
+    struct mcp_workspace workspace;       /* of its own session */
     struct mcp_message message;           /* its tree is the exchange's */
     bool stateless;                       /* of the revision without a handshake */
     char *progress_token;                 /* JSON text; NULL: no progress is wanted */

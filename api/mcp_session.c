@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "api/resource.h"
+#include "lib/base/alloc.h"
 #include "lib/base/hash.h"
 #include "lib/sandbox/sandbox.h"
 
@@ -32,6 +33,10 @@ static void own_name(const struct mcp_request *request, char out[static SESSION_
     hash_add(hash, &request->actor.caller, sizeof(request->actor.caller));
     if (name != NULL) {
         hash_add(hash, name, strlen(name));
+    }
+    if (request->workspace.path != NULL) {
+        hash_add(hash, request->workspace.path, strlen(request->workspace.path) + 1);
+        hash_add(hash, &request->workspace.readonly, sizeof(request->workspace.readonly));
     }
     hash_end_hex(hash, digits);
     (void)snprintf(out, SESSION_ID_SIZE, "mcp-%.*s", OWN_DIGITS, digits);
@@ -58,6 +63,9 @@ static int make_own(const struct mcp_request *request, const char *id, struct er
     options_init(&options, sandbox_defaults(sandbox));
     options.idle_timeout_s = MCP_SESSION_IDLE_S;
     strv_add(&options.labels, "made-by=mcp");
+    options.workspace = alloc_text(request->workspace.path);
+    options.workspace_readonly = request->workspace.readonly;
+    options.track_files = !request->workspace.readonly; /* where nothing changes */
     if (session_create(sandbox, &request->actor, id, &options, &created, &failure) == 0) {
         session_view_done(&created.view);
         return 0;

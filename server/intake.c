@@ -13,6 +13,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 #include "server/body.h"
 #include "server/exchange.h"
 #include "server/reply.h"
@@ -23,6 +24,7 @@
 #define REFUSED_RATE 1048576.0 /* and this fast for a long one */
 #define HEAD_BYTES_MAX ((size_t)256 << 10) /* above what libmicrohttpd takes */
 #define CALLER_TOKEN 1
+#define CALLER_NARROWED 3 /* process ids are even */
 
 /* ---- the head ---- */
 
@@ -93,6 +95,26 @@ static int check_form(struct exchange *exchange, struct err *err)
     return 0;
 }
 
+/* The user may ask for less than is his: an agent's bridge does. What he makes then has an owner of
+ * its own. Nobody gets more by it. */
+static int narrow(struct exchange *exchange, struct api_identity *identity, struct err *err)
+{
+    size_t count = 0;
+    const char *scope = http_guard_only(&exchange->head, "Kernd-Scope", &count);
+
+    if (count == 0) {
+        return 0;
+    }
+    if (count > 1 || !text_equal(scope, "run")) {
+        return err_set(err, ERR_BAD_HEADER, 0, "Kernd-Scope can only say run, once");
+    }
+    if (identity->scope == API_SCOPE_FULL) {
+        *identity = (struct api_identity){ .caller = CALLER_NARROWED, .scope = API_SCOPE_RUN };
+        exchange->call.narrowed = true;
+    }
+    return 0;
+}
+
 static int check_caller(struct exchange *exchange, struct err *err)
 {
     const struct connection *connection = exchange->connection;
@@ -100,7 +122,8 @@ static int check_caller(struct exchange *exchange, struct err *err)
     struct api_identity identity;
 
     if (token_check(edge->token, edge->api, &exchange->head, connection->trusted, &identity, err) <
-        0) {
+            0 ||
+        narrow(exchange, &identity, err) < 0) {
         return -1;
     }
     if (identity.caller == 0) {

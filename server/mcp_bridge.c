@@ -4,7 +4,7 @@
  * be.
  * Owns: the connections to the server.
  * Threads: main, the only one.
- * May include: server, api/mcp_stdio.h, lib/base.
+ * May include: server, api/mcp_stdio.h, api/mcp_workspace.h, lib/base.
  */
 #include "server/mcp_bridge.h"
 
@@ -13,12 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/mcp_stdio.h"
+#include "api/mcp_workspace.h"
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/id.h"
+#include "lib/base/strv.h"
 #include "lib/base/text.h"
 #include "server/connect.h"
 #include "server/mcp_install.h"
@@ -29,11 +34,15 @@
 #define LINES_MAX ((size_t)256 << 20)
 #define PIECE ((size_t)64 << 10)
 #define LAST_ANSWERS_S 10.0 /* for answers after the end of input */
+#define HEADERS_MAX ((size_t)16 << 10)
 #define EXIT_USAGE 2
+#define WORKSPACE "--workspace"
+#define WORKSPACE_READONLY ":ro"
 
 struct bridge {
     struct connect way;
-    char client[ID_SIZE]; /* Mcp-Session-Id: this process is one client */
+    struct mcp_workspace workspace;
+    struct buf headers; /* of every request */
     struct mcp_post posts[POSTS_MAX];
     struct buf in; /* of standard input */
     bool skipping; /* a line that is too long */
@@ -87,7 +96,7 @@ static void take_line(struct bridge *bridge, struct mcp_post *post, const char *
     if (line.unreadable) {
         refuse(bridge, &line, "the line is not JSON");
     } else if ((fd = dial(bridge, &err)) >= 0) {
-        mcp_post_begin(post, fd, bridge->client, &line, &body);
+        mcp_post_begin(post, fd, bridge->headers.data, &line, &body);
     } else {
         (void)fprintf(stderr, "kernd mcp: %s\n", err.msg);
         if (line.id != NULL) {
@@ -190,6 +199,20 @@ static bool step(struct bridge *bridge)
     return write_lines(bridge) == 0;
 }
 
+/*
+ * The socket's owner may do everything. What comes over this bridge was written by a model that
+ * reads what strangers wrote: it gets the narrow scope, and what the command line gave it.
+ */
+static void make_headers(struct bridge *bridge)
+{
+    char client[ID_SIZE]; /* this process is one client */
+
+    bridge->headers = BUF_INIT(HEADERS_MAX);
+    (void)buf_printf(&bridge->headers, "Mcp-Session-Id: %s\r\nKernd-Scope: run\r\n",
+                     id_make("mcp", client));
+    mcp_workspace_write(&bridge->headers, &bridge->workspace);
+}
+
 static void run(struct bridge *bridge)
 {
     for (size_t i = 0; i < POSTS_MAX; i++) {
@@ -198,7 +221,7 @@ static void run(struct bridge *bridge)
     bridge->in = BUF_INIT(LINE_MAX_SIZE);
     bridge->lines = BUF_INIT(LINES_MAX);
     bridge->deadline = CLOCK_NEVER;
-    (void)id_make("mcp", bridge->client);
+    make_headers(bridge);
     while (step(bridge)) {
     }
     /* The server ends what runs for a connection that is closed. */
@@ -207,24 +230,81 @@ static void run(struct bridge *bridge)
     }
     buf_done(&bridge->in);
     buf_done(&bridge->lines);
+    buf_done(&bridge->headers);
+}
+
+/* ---- the command line ---- */
+
+static int set_workspace(struct bridge *bridge, const char *value, struct err *err)
+{
+    CLEANUP_FREE char *path = alloc_text(value);
+    struct stat status;
+
+    mcp_workspace_done(&bridge->workspace);
+    bridge->workspace.readonly = text_ends_with(path, WORKSPACE_READONLY);
+    if (bridge->workspace.readonly) {
+        path[strlen(path) - strlen(WORKSPACE_READONLY)] = '\0';
+    }
+    bridge->workspace.path = realpath(path, NULL);
+    if (bridge->workspace.path == NULL || stat(bridge->workspace.path, &status) < 0 ||
+        !S_ISDIR(status.st_mode)) {
+        (void)err_set(err, ERR_BAD_VALUE, 0, "the workspace %.200s is no directory", path);
+        return err_remedy(err, "name the directory that a session is to work in, with :ro behind "
+                               "it if nothing may be written there");
+    }
+    return 0;
+}
+
+/* What is not ours stays, for connect_find. */
+static int take_workspace(struct bridge *bridge, int count, char *const *arguments,
+                          struct strv *ret_rest, struct err *err)
+{
+    for (int at = 0; at < count; at++) {
+        const char *value = NULL;
+
+        if (text_starts_with(arguments[at], WORKSPACE "=")) {
+            value = arguments[at] + strlen(WORKSPACE "=");
+        } else if (text_equal(arguments[at], WORKSPACE) && at + 1 < count) {
+            value = arguments[++at];
+        } else {
+            strv_add(ret_rest, arguments[at]);
+            continue;
+        }
+        if (set_workspace(bridge, value, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int find_server(struct bridge *bridge, const struct strv *rest, struct err *err)
+{
+    if (rest->count == 2 && text_equal(rest->items[0], "--socket")) {
+        connect_at(&bridge->way, rest->items[1]);
+        return 0;
+    }
+    return connect_find(&bridge->way, (int)rest->count, strv_argv(rest), err);
 }
 
 int mcp_bridge_main(int count, char *const *arguments)
 {
     static struct bridge bridge;
+    struct strv rest = { 0 };
     struct err err = ERR_INIT;
+    int status = EXIT_SUCCESS;
 
     if (count > 0 && text_equal(arguments[0], "install")) {
         return mcp_install_main(count - 1, arguments + 1);
     }
-    if (count == 2 && text_equal(arguments[0], "--socket")) {
-        connect_at(&bridge.way, arguments[1]);
-    } else if (connect_find(&bridge.way, count, arguments, &err) < 0) {
+    if (take_workspace(&bridge, count, arguments, &rest, &err) < 0 ||
+        find_server(&bridge, &rest, &err) < 0) {
         (void)fprintf(stderr, "kernd mcp: %s\nkernd mcp: %s\n", err.msg, err.remedy);
-        connect_done(&bridge.way);
-        return EXIT_USAGE;
+        status = EXIT_USAGE;
+    } else {
+        run(&bridge);
     }
-    run(&bridge);
     connect_done(&bridge.way);
-    return EXIT_SUCCESS;
+    mcp_workspace_done(&bridge.workspace);
+    strv_done(&rest);
+    return status;
 }

@@ -7,10 +7,11 @@
 #define KERND_SERVER_MCP_BRIDGE_H
 
 /*
- * The arguments behind "mcp": "install" and its own, or --socket PATH, or options of `serve`, with
- * which a server is started where none answers. Carries each line to a POST /mcp on the Unix socket
- * and each message of the reply back; nothing else is ever written to standard output. Ends at the
- * end of input, after the answers that are under way. The process's exit status.
+ * The arguments behind "mcp": "install" and its own, or --workspace DIR[:ro] and either
+ * --socket PATH or options of `serve`, with which a server is started where none answers. Carries
+ * each line to a POST /mcp on the Unix socket and each message of the reply back; nothing else is
+ * ever written to standard output. Ends at the end of input, after the answers that are under way.
+ * The process's exit status.
  */
 int mcp_bridge_main(int count, char *const *arguments);
 

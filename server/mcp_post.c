@@ -22,7 +22,7 @@
 #define REQUEST_MAX ((size_t)18 << 20)
 #define PIECE ((size_t)64 << 10)
 
-void mcp_post_begin(struct mcp_post *post, int fd, const char *client, struct mcp_stdio_line *line,
+void mcp_post_begin(struct mcp_post *post, int fd, const char *headers, struct mcp_stdio_line *line,
                     const struct buf *body)
 {
     *post = (struct mcp_post){
@@ -31,9 +31,9 @@ void mcp_post_begin(struct mcp_post *post, int fd, const char *client, struct mc
     line->id = NULL;
     (void)buf_printf(&post->out,
                      "POST /mcp HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                     "Accept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\n"
-                     "Content-Length: %zu\r\n%s\r\n",
-                     client, body->size, line->headers.data == NULL ? "" : line->headers.data);
+                     "Accept: application/json, text/event-stream\r\nContent-Length: %zu\r\n"
+                     "%s%s\r\n",
+                     body->size, headers, line->headers.data == NULL ? "" : line->headers.data);
     (void)buf_append(&post->out, body->data, body->size);
 }
 

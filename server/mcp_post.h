@@ -24,8 +24,8 @@ struct mcp_post {
     int status;
 };
 
-/* Takes the descriptor and the id out of the line over. client: the Mcp-Session-Id. */
-void mcp_post_begin(struct mcp_post *post, int fd, const char *client, struct mcp_stdio_line *line,
+/* Takes the descriptor and the id out of the line over. headers: further ones, lines with CRLF. */
+void mcp_post_begin(struct mcp_post *post, int fd, const char *headers, struct mcp_stdio_line *line,
                     const struct buf *body);
 
 /* The events to poll for. */

@@ -71,7 +71,8 @@ struct box_extras {
 struct box_spec {
     const char *engine; /* "bubblewrap" or "kern", NULL: the server's default */
     struct box_extras extras;
-    const char *workspace; /* host directory mounted at /workspace, read-write */
+    const char *workspace; /* host directory mounted at /workspace */
+    bool workspace_readonly;
     struct box_pin workspace_pin;
     const struct box_mount *mounts;
     size_t mount_count;

@@ -236,7 +236,7 @@ static void add_pin(struct box *box, const struct box_pin *pin, bool writable, c
 
 static void add_pins(struct box *box, const struct box_spec *spec)
 {
-    add_pin(box, &spec->workspace_pin, true, "/workspace");
+    add_pin(box, &spec->workspace_pin, !spec->workspace_readonly, "/workspace");
     for (size_t i = 0; i < spec->mount_count; i++) {
         add_pin(box, &spec->mounts[i].pin, spec->mounts[i].writable, spec->mounts[i].target);
     }

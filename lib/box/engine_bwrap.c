@@ -127,7 +127,8 @@ static void add_shelves(const struct engine_plan *plan, struct strv *argv)
 
 static void add_mounts(const struct engine_plan *plan, struct strv *argv)
 {
-    strv_add_all(argv, "--bind", plan->spec->workspace, "/workspace", NULL);
+    strv_add_all(argv, plan->spec->workspace_readonly ? "--ro-bind" : "--bind",
+                 plan->spec->workspace, "/workspace", NULL);
     for (size_t i = 0; i < plan->spec->mount_count; i++) {
         const struct box_mount *mount = &plan->spec->mounts[i];
 

@@ -36,7 +36,7 @@ static void add_kernd(const struct engine_plan *plan, struct strv *argv)
 {
     CLEANUP_FREE char *secrets = alloc_printf("%s/" ENGINE_SECRETS, plan->box_dir);
 
-    add_volume(argv, plan->spec->workspace, "/workspace", true);
+    add_volume(argv, plan->spec->workspace, "/workspace", !plan->spec->workspace_readonly);
     add_volume(argv, plan->box_dir, "/run/kernd", false);
     add_volume(argv, secrets, "/run/secrets", false);
     add_volume(argv, plan->library_dir, "/run/kernd-lib", false);

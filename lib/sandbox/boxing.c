@@ -76,10 +76,11 @@ static struct box_spec spec_of(const struct boxing *boxing)
     const struct limits *limits = &boxing->request->limits;
     struct box_spec spec = {
         .workspace = boxing->workspace,
+        .workspace_readonly = boxing->request->workspace_readonly,
         .limits = { .memory_bytes = limits->memory_mb * MIB,
                     .pids = (uint32_t)limits->pids,
                     .cpus = limits->cpus,
-                    .disk_bytes = limits->disk_mb * MIB },
+                    .disk_bytes = boxing->request->workspace_readonly ? 0 : limits->disk_mb * MIB },
         .network = boxing->request->network,
         .driver = boxing->driver,
         .deadline = clock_deadline_after_s(LAUNCH_S),

@@ -75,6 +75,7 @@ void options_apply(const struct options *options, struct run_request *request)
     request->track_files = options->track_files;
     request->require_limits = options->require_limits;
     request->deps_readonly = options->deps_readonly;
+    request->workspace_readonly = options->workspace_readonly;
     request->environment = alloc_text(options->environment);
     strv_copy(&request->preload, &options->preload);
     strv_copy(&request->env, &options->env);
@@ -155,6 +156,7 @@ static int put_rest(struct buf *out, const struct options *options)
                    put_count(out, "boot", options->boot) < 0 ||
                    put_count(out, "trackFiles", options->track_files) < 0 ||
                    put_count(out, "depsReadonly", options->deps_readonly) < 0 ||
+                   put_count(out, "workspaceReadonly", options->workspace_readonly) < 0 ||
                    put_count(out, "requireLimits", options->require_limits) < 0 ||
                    put_number(out, "idleTimeoutS", options->idle_timeout_s) < 0 ||
                    put_number(out, "ttlS", options->ttl_s) < 0 ||
@@ -233,6 +235,8 @@ static bool take_flag(const char *name, const char *text, struct options *option
         set_flag(text, &options->track_files);
     } else if (text_equal(name, "depsReadonly")) {
         set_flag(text, &options->deps_readonly);
+    } else if (text_equal(name, "workspaceReadonly")) {
+        set_flag(text, &options->workspace_readonly);
     } else if (text_equal(name, "requireLimits")) {
         set_flag(text, &options->require_limits);
     } else {

@@ -23,17 +23,18 @@ struct options {
     bool track_files;
     bool deps_readonly;
     bool require_limits;
-    double idle_timeout_s; /* 0: never */
-    double ttl_s;          /* 0: never */
-    uint64_t prewarm;      /* spares kept for this session's runCode */
-    bool prewarm_set;      /* false: the default policy decides */
-    char *engine;          /* NULL: the server's */
-    char *workspace;       /* host directory given by the caller, NULL: an owned one */
-    char *setup;           /* NULL: none */
-    char *snapshot;        /* what the files come from, by id or name, NULL: none */
-    char *environment;     /* what its boxes see besides, by id, NULL: none */
-    struct strv preload;   /* modules that its spares import */
-    struct strv env;       /* "K=V" */
+    double idle_timeout_s;   /* 0: never */
+    double ttl_s;            /* 0: never */
+    uint64_t prewarm;        /* spares kept for this session's runCode */
+    bool prewarm_set;        /* false: the default policy decides */
+    char *engine;            /* NULL: the server's */
+    char *workspace;         /* host directory given by the caller, NULL: an owned one */
+    bool workspace_readonly; /* nothing writes there, in boxes or through kernd */
+    char *setup;             /* NULL: none */
+    char *snapshot;          /* what the files come from, by id or name, NULL: none */
+    char *environment;       /* what its boxes see besides, by id, NULL: none */
+    struct strv preload;     /* modules that its spares import */
+    struct strv env;         /* "K=V" */
     struct run_mount *mounts;
     size_t mount_count;
     struct strv labels; /* "key=value" */

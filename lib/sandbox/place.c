@@ -23,6 +23,7 @@
 #include "lib/sandbox/point.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session.h"
+#include "lib/sandbox/session_entry.h"
 #include "lib/work/files.h"
 #include "lib/work/hostdir.h"
 #include "lib/work/path.h"
@@ -107,7 +108,7 @@ static int check_quota(const struct place *place, const struct run_request *requ
     struct scan *scan = NULL;
     uint64_t used;
 
-    if (quota == 0) {
+    if (quota == 0 || request->workspace_readonly) {
         return 0;
     }
     if (scan_take(place->root, NULL, &scan, err) < 0) {
@@ -162,6 +163,10 @@ static void collect_changes(struct place *place, struct run_result *result)
 
 int place_prepare(struct place *place, const struct run_request *request, struct err *err)
 {
+    if (request->file_count > 0 && request->session != NULL &&
+        session_entry_writable(session_hold_entry(request->session), err) < 0) {
+        return err_prefix(err, "files");
+    }
     for (size_t i = 0; i < request->file_count; i++) {
         const struct run_file *file = &request->files[i];
 

@@ -68,6 +68,7 @@ struct run_request {
     bool boot; /* a box of its own boot, never one forked of a template */
     bool track_files;
     bool deps_readonly;                      /* what setup installed can't be changed */
+    bool workspace_readonly;                 /* of a session with a caller's own */
     char *environment;                       /* id (before vetting: or name), NULL: none */
     struct environment_use *environment_use; /* keeps it; given back by run_request_free */
     struct strv preload;                     /* modules that an interpreter booted ahead imports */

@@ -58,6 +58,7 @@ static struct session_entry *from_row(struct rows_session *row, struct err *err)
     memcpy(entry->id, row->id, sizeof(entry->id));
     entry->caller = row->caller;
     entry->owned = row->owned;
+    entry->readonly = entry->options.workspace_readonly;
     entry->workspace = alloc_text(row->workspace);
     entry->created_ms = row->created_ms;
     entry->updated_ms = row->updated_ms;
@@ -76,6 +77,15 @@ static int check(const struct session_entry *entry, const struct session_actor *
         return err_set(err, ERR_SESSION_EXPIRED, 0, "the session ran out of time and was removed");
     }
     return 0;
+}
+
+int session_entry_writable(const struct session_entry *entry, struct err *err)
+{
+    if (!entry->readonly) {
+        return 0;
+    }
+    (void)err_set(err, ERR_FORBIDDEN, 0, "the workspace of this session is read-only");
+    return err_remedy(err, "write to /tmp in a box, or work in another session");
 }
 
 struct session_entry *session_entry_load(struct session_table *table,

@@ -16,6 +16,9 @@ struct session_entry *session_entry_load(struct session_table *table,
                                          const struct session_actor *actor, const char *id,
                                          struct err *err);
 
+/* May its files be changed? 0, or -1 FORBIDDEN. */
+int session_entry_writable(const struct session_entry *entry, struct err *err);
+
 /* NULL is fine. */
 void session_entry_free(struct session_entry *entry);
 

@@ -14,7 +14,7 @@
 #include "lib/base/fd.h"
 #include "lib/sandbox/janitor.h"
 #include "lib/sandbox/sandbox_internal.h"
-#include "lib/sandbox/session_table.h"
+#include "lib/sandbox/session_entry.h"
 #include "lib/work/files.h"
 #include "lib/work/path.h"
 #include "lib/work/put.h"
@@ -99,7 +99,8 @@ int session_files_put(const struct session_hold *hold, const struct session_file
     struct put *writer = NULL;
     int result = -1;
 
-    if (path_parse(put->path, put->path_size, &parsed, err) < 0 ||
+    if (session_entry_writable(session_hold_entry(hold), err) < 0 ||
+        path_parse(put->path, put->path_size, &parsed, err) < 0 ||
         room_left(hold, &options.max_bytes, err) < 0 ||
         put_begin(session_hold_root(hold), parsed, &options, &writer, err) < 0) {
         return -1;
@@ -133,7 +134,8 @@ int session_files_delete(struct sandbox *sandbox, const struct session_hold *hol
 {
     CLEANUP_FREE char *parsed = NULL;
 
-    if (path_parse(path->text, path->size, &parsed, err) < 0) {
+    if (session_entry_writable(session_hold_entry(hold), err) < 0 ||
+        path_parse(path->text, path->size, &parsed, err) < 0) {
         return -1;
     }
     if (recursive && discard(sandbox, hold, parsed)) {
@@ -148,6 +150,9 @@ int session_files_move(const struct session_hold *hold, const char *from, const 
     CLEANUP_FREE char *parsed_from = NULL;
     CLEANUP_FREE char *parsed_to = NULL;
 
+    if (session_entry_writable(session_hold_entry(hold), err) < 0) {
+        return -1;
+    }
     if (path_parse(from, strlen(from), &parsed_from, err) < 0) {
         (void)err_prefix(err, "from");
         return -1;

@@ -321,6 +321,7 @@ int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor
     session_table_options(from, &options);
     /* The copy owns its files, and what setup installed comes along with them. */
     free(CLEANUP_TAKE(options.workspace));
+    options.workspace_readonly = false;
     free(CLEANUP_TAKE(options.setup));
     free(CLEANUP_TAKE(options.snapshot));
     result = session_make_new(

@@ -29,6 +29,7 @@ struct session_entry {
     struct session_table *table;
     uint64_t caller;
     bool owned;
+    bool readonly;   /* options.workspace_readonly, which never changes */
     char *workspace; /* name below the workspaces, or the caller's absolute path */
     char *path;      /* host path of the workspace */
     int root;        /* the same, open; -1 in an entry that only closes the door */

@@ -69,6 +69,7 @@ bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing)
            shelf->deps == boxing_has_deps(boxing) && shelf->like->network == request->network &&
            shelf->like->boot == request->boot &&
            shelf->like->deps_readonly == request->deps_readonly &&
+           shelf->like->workspace_readonly == request->workspace_readonly &&
            text_equal(shelf->like->environment, request->environment) &&
            strv_equal(&shelf->like->preload, &request->preload) &&
            within(request->limits.memory_mb, given->memory_mb) &&
@@ -96,6 +97,7 @@ struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing)
     shelf->like->network = request->network;
     shelf->like->boot = request->boot;
     shelf->like->deps_readonly = request->deps_readonly;
+    shelf->like->workspace_readonly = request->workspace_readonly;
     shelf->like->environment = alloc_text(request->environment);
     strv_copy(&shelf->like->preload, &request->preload);
     shelf->used_ns = clock_mono_ns();

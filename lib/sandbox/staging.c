@@ -21,6 +21,7 @@
 #include "lib/base/text.h"
 #include "lib/sandbox/janitor.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/session_entry.h"
 #include "lib/sandbox/session_freeze.h"
 #include "lib/sandbox/spares.h"
 #include "lib/work/merge.h"
@@ -61,6 +62,9 @@ int staging_open(struct sandbox *sandbox, struct session_entry *entry, struct st
     struct staging staging = { .sandbox = sandbox, .entry = entry, .directory = -1, .lock = -1 };
     int result;
 
+    if (session_entry_writable(entry, err) < 0) {
+        return -1;
+    }
     if (entry->owned) {
         result = workspace_create(sandbox->workspaces, id_make(PREFIX, staging.name),
                                   &staging.directory, err);

@@ -17,7 +17,31 @@ PNG = ("import base64, zlib, struct, os\n"
 FORBIDDEN = re.compile("image|mount|network|egress|memory|cpus|pids|disk|limit_|engine|workspace|env")
 
 
+# All that a model can say. What a box is made of, sees of the host and may use is not among it: the
+# user's configuration fixes that. `timeout_s` can't go beyond what the scope of the caller allows.
+ARGUMENTS = {"code", "command", "content", "cwd", "glob", "ignore_case", "kernel", "language", "limit",
+             "name", "new_text", "offset", "old_text", "path", "recursive", "replace_all",
+             "session_id", "snapshot_id", "stdin", "text", "timeout_s"}
+
+
+def argument_names(schema):
+    """Of the object and of all that is in it."""
+    for name, part in schema.get("properties", {}).items():
+        yield name
+        yield from argument_names(part)
+    for part in (schema.get("items"), *schema.get("anyOf", ()), *schema.get("$defs", {}).values()):
+        if part:
+            yield from argument_names(part)
+
+
 class Descriptions(mcpkit.Case):
+    def test_no_tool_can_change_the_box(self):
+        tools = self.client().tools()
+        found = {name for tool in tools for name in argument_names(tool["inputSchema"])}
+        self.assertEqual(found, ARGUMENTS)
+        self.assertFalse([name for name in found if FORBIDDEN.search(name)])
+        self.assertFalse([tool["name"] for tool in tools if "test" in tool["name"]])
+
     def test_all(self):
         tools = self.client().tools()
         self.assertEqual([tool["name"] for tool in tools],
