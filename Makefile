@@ -100,7 +100,7 @@ ALL_UNIT_SOURCES := $(wildcard tests/unit/test_*.c)
 UNIT_SUPPORT := $(filter-out $(ALL_UNIT_SOURCES),$(wildcard tests/unit/*.c))
 UNIT_SOURCES := $(if $(ROOMS),$(filter $(patsubst %.c,tests/unit/test_%.c,$(notdir $(LIB_SOURCES))),$(ALL_UNIT_SOURCES)),$(ALL_UNIT_SOURCES))
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
-ASSETS := $(wildcard api/openapi.yaml api/mcp_tools.json api/mcp_diagnostics.json server/assets/* systemd/*)
+ASSETS := $(wildcard api/openapi.yaml api/mcp_tools.json api/mcp_diagnostics.json server/assets/* client/shell/* systemd/kernd.*)
 # The same description for programs, made from the one for people.
 MADE_ASSETS := $(if $(wildcard api/openapi.yaml),$(O)/made/openapi.json)
 DRIVERS := $(wildcard lib/cell/*.py lib/cell/*.js lib/cell/*.mjs lib/cell/*.sh)
@@ -124,6 +124,11 @@ SHIPPED := $(if $(MAIN_SOURCE),$(O)/kernd) $(if $(INIT_SOURCES),$(O)/kernd-init)
 
 .PHONY: all
 all: $(SHIPPED) $(LIBRARY)
+
+# Manual pages, whose lists of commands, settings and calls are the program's own.
+PAGES := $(patsubst docs/man/%.in,$(O)/made/%,$(wildcard docs/man/*.in))
+.PHONY: man
+man: $(PAGES)
 
 # ---- compile and link ----------------------------------------------------------------------------
 
@@ -204,6 +209,10 @@ $(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(call object,$(FUZZ_MAIN)) $(LIBRARY
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ \
 	    $(filter %.o %.a,$^) $(LIBRARY_LIBS)
+
+$(PAGES): $(O)/made/%: docs/man/%.in docs/man/generate.py $(SHIPPED) $(O)/made/openapi.json
+	$(call say,MAN,$@)$(PYTHON) -B docs/man/generate.py $< $(O)/kernd $(O)/made/openapi.json \
+	    $(PREFIX)/libexec/kernd >$@
 
 .SECONDARY:
 -include $(wildcard $(O)/obj/*/*.d $(O)/obj/*/*/*.d $(O)/init/*/*/*.d $(O)/template/*/*/*.d)
@@ -365,8 +374,8 @@ analyze:
 PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
     libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libinih-dev zlib1g-dev libedit-dev \
     libedit2 libcmocka-dev python3 python3-yaml curl python3-pip bzip2 xz-utils zstd
-# Beside the tools, the Python packages that must work in a box.
-PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git \
+# Beside the tools, shells to complete in and the Python packages that must work in a box.
+PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git mandoc zsh fish \
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
 missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
     sed -n 's/^.i //p'),$(1))
@@ -393,11 +402,16 @@ deps-dev: deps
 # ---- install and package -------------------------------------------------------------------------
 
 LIBEXEC := $(DESTDIR)$(PREFIX)/libexec/kernd
-UNITS := $(wildcard systemd/*.service systemd/*.socket)
+SHARE := $(DESTDIR)$(PREFIX)/share
+UNITS := systemd/kernd.service systemd/kernd.socket
 UNIT_DIR := $(DESTDIR)$(PREFIX)/lib/systemd/user
+page_path = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
+BASH_COMPLETION := $(SHARE)/bash-completion/completions/kernd
+ZSH_COMPLETION := $(SHARE)/zsh/site-functions/_kernd
+FISH_COMPLETION := $(SHARE)/fish/vendor_completions.d/kernd.fish
 
 .PHONY: install uninstall dist
-install: all
+install: all man
 	install -D -m 755 $(O)/kernd $(DESTDIR)$(PREFIX)/bin/kernd
 	install -D -m 755 $(O)/kernd-init $(LIBEXEC)/kernd-init
 	install -D -m 755 $(O)/kernd-shell $(LIBEXEC)/kernd-shell
@@ -405,9 +419,16 @@ install: all
 	$(foreach f,$(DRIVERS:lib/cell/%=%),install -D -m 644 $(O)/$(f) $(LIBEXEC)/$(f) &&) :
 	$(COMPILE_DRIVERS) $(PYTHON_DRIVERS:%=$(LIBEXEC)/%)
 	$(foreach f,$(UNITS:systemd/%=%),install -D -m 644 systemd/$(f) $(UNIT_DIR)/$(f) &&) :
+	sed -i 's|^ExecStart=kernd |ExecStart=$(PREFIX)/bin/kernd |' $(UNIT_DIR)/kernd.service
+	$(foreach f,$(PAGES),install -D -m 644 $(f) $(call page_path,$(f)) &&) :
+	install -D -m 644 client/shell/kernd.bash $(BASH_COMPLETION)
+	install -D -m 644 client/shell/kernd.zsh $(ZSH_COMPLETION)
+	install -D -m 644 client/shell/kernd.fish $(FISH_COMPLETION)
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/kernd $(UNITS:systemd/%=$(UNIT_DIR)/%)
+	rm -f $(foreach f,$(PAGES),$(call page_path,$(f)))
+	rm -f $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
 	rm -rf $(LIBEXEC)
 
 # The committed tree, byte for byte the same each time.
@@ -443,6 +464,7 @@ help:
 	'make analyze              builds with gcc -fanalyzer' \
 	'make format               clang-format -i' \
 	'make deps | deps-dev      Debian packages to build and test; to lint, fuzz and measure too' \
+	'make man                  the manual pages, beneath build/made' \
 	'make install | uninstall  DESTDIR= PREFIX=/usr/local' \
 	'make dist | clean' \
 	'' \

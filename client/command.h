@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * command: what a row of the table of commands (roster.c) says. The table alone drives parsing,
- * --help and `kernd help --all`.
+ * --help, `kernd help --all`, the shells' completion and the lists of the manual pages.
  */
 #ifndef KERND_CLIENT_COMMAND_H
 #define KERND_CLIENT_COMMAND_H
@@ -22,9 +22,10 @@ struct command_option {
 
 /* The lists of options that several commands take, besides their own. */
 enum command_groups {
-    COMMAND_SERVER = 1, /* how to reach the server, --json */
-    COMMAND_LIMITS = 2, /* limits and variables of calls and sessions */
-    COMMAND_CALL = 4,   /* of a call that runs a program */
+    COMMAND_SERVER = 1,   /* how to reach the server, --json */
+    COMMAND_LIMITS = 2,   /* limits and variables of calls and sessions */
+    COMMAND_CALL = 4,     /* of a call that runs a program */
+    COMMAND_SETTINGS = 8, /* the settings of the server; a program's, which reads them itself */
 };
 
 struct command {
@@ -38,7 +39,8 @@ struct command {
     int most;  /* -1: any number */
     /* The process's exit status. */
     int (*run)(const struct flags *options);
-    /* Instead of all that: a program that reads its own arguments, which begin with its name. */
+    /* Instead of run: a program that reads its own arguments, which begin with its name; the
+     * options are for --help and completion alone. */
     int (*program)(int count, char *const *arguments);
 };
 

@@ -11,49 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/lookup.h"
 #include "client/manual.h"
 #include "client/roster.h"
 #include "lib/base/text.h"
 #include "server/cli.h"
 
 #define EXIT_USAGE 2
-
-/* How many of the words are this command's name, 0: it is another one. */
-static int words_of(const struct command *command, int count, char *const *words)
-{
-    const char *name = command->name;
-    int used = 0;
-
-    while (*name != '\0') {
-        const size_t length = strcspn(name, " ");
-
-        if (used == count || strlen(words[used]) != length ||
-            memcmp(words[used], name, length) != 0) {
-            return 0;
-        }
-        used++;
-        name += length + (name[length] == ' ' ? 1 : 0);
-    }
-    return used;
-}
-
-/* The one with the longest name. */
-static const struct command *find(int count, char *const *words, int *ret_used)
-{
-    const struct command *found = NULL;
-    const struct command *row;
-
-    *ret_used = 0;
-    for (size_t i = 0; (row = roster_at(i)) != NULL; i++) {
-        const int used = words_of(row, count, words);
-
-        if (used > *ret_used) {
-            *ret_used = used;
-            found = row;
-        }
-    }
-    return found;
-}
 
 /* "session" alone: its commands. Returns how many there are. */
 static int print_group(const char *word, FILE *out)
@@ -95,7 +59,7 @@ int commands_help(const struct flags *options)
         manual_overview(stdout);
         return EXIT_SUCCESS;
     }
-    command = find(count, options->operands.items, &used);
+    command = lookup_command(count, options->operands.items, &used);
     if (command != NULL) {
         manual_command(command, stdout);
         return EXIT_SUCCESS;
@@ -123,6 +87,16 @@ static int start(const struct command *command, int count, char *const *argument
     return status;
 }
 
+static bool asks_for_help(int count, char *const *arguments)
+{
+    for (int i = 0; i < count; i++) {
+        if (text_equal(arguments[i], "--help") || text_equal(arguments[i], "-h")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int commands_main(int count, char *const *arguments)
 {
     char *const *words = arguments + (count > 0 ? 1 : 0);
@@ -137,10 +111,16 @@ int commands_main(int count, char *const *arguments)
     if (count > 0 && text_equal(words[0], "--version")) {
         return cli_main(count + 1, arguments);
     }
-    command = find(count, words, &used);
+    command = lookup_command(count, words, &used);
     if (command == NULL) {
         return unknown(count, words);
     }
-    return command->program != NULL ? command->program(count + 1, arguments)
-                                    : start(command, count - used, words + used);
+    if (command->program == NULL) {
+        return start(command, count - used, words + used);
+    }
+    if (asks_for_help(count - used, words + used)) {
+        manual_command(command, stdout);
+        return EXIT_SUCCESS;
+    }
+    return command->program(count + 1, arguments);
 }

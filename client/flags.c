@@ -82,7 +82,7 @@ const struct command_option *flags_of(const struct command *command, size_t inde
         { call_options, (command->groups & COMMAND_CALL) != 0 },
         { limit_options, (command->groups & COMMAND_LIMITS) != 0 },
         { server_options, (command->groups & COMMAND_SERVER) != 0 },
-        { help_options, command->run != NULL },
+        { help_options, true },
     };
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {

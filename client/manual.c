@@ -3,12 +3,13 @@
  * Job: print what the table of commands says.
  * Owns: nothing.
  * Threads: main.
- * May include: client, lib/base.
+ * May include: client, server/config.h, lib/base.
  */
 #include "client/manual.h"
 
 #include "client/flags.h"
 #include "client/roster.h"
+#include "server/config.h"
 
 #define COLUMN 28
 
@@ -39,6 +40,14 @@ void manual_command(const struct command *command, FILE *out)
     }
     for (size_t i = 0; (option = flags_of(command, i)) != NULL; i++) {
         print_option(option, out);
+    }
+    if ((command->groups & COMMAND_SETTINGS) != 0) {
+        (void)fputs(
+            "\nSettings, each also a key of the configuration file (log_level = debug) and a\n"
+            "variable (KERND_LOG_LEVEL=debug); options win over variables, these over the file:\n"
+            "  --config FILE                  read this configuration file instead\n",
+            out);
+        config_help(out);
     }
 }
 
@@ -77,5 +86,9 @@ void manual_list(FILE *out)
                           option->letter == '\0' ? "" : letter,
                           option->value == NULL ? "" : option->value, option->help);
         }
+        if ((command->groups & COMMAND_SETTINGS) != 0) {
+            (void)fprintf(out, "settings\t%s\n", command->name);
+        }
     }
+    config_list(out);
 }

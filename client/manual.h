@@ -19,6 +19,8 @@ void manual_overview(FILE *out);
  * For programs that check manual pages and completions: tab-separated lines
  *     command NAME OPERANDS SUMMARY
  *     option  NAME --OPTION -LETTER VALUE HELP     (empty where there is none)
+ *     settings NAME                                (the command takes each setting as an option)
+ *     setting KEY VALUE RANGE HELP
  */
 void manual_list(FILE *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: know all commands: the table that drives parsing, --help and `kernd help --all`.
+ * Job: know all commands: the table that drives parsing, --help and completion.
  * Owns: the table.
  * Threads: any, read-only.
  * May include: client, server/cli.h.
@@ -16,6 +16,7 @@
 #include "client/run_command.h"
 #include "client/server_command.h"
 #include "client/session_command.h"
+#include "client/shell_completion.h"
 #include "client/snapshot_command.h"
 #include "client/top.h"
 #include "server/cli.h"
@@ -88,6 +89,26 @@ static const struct command_option api_options[] = {
     { "data", '\0', "JSON", "the body; @FILE reads it from a file, - from standard input" },
     { "type", '\0', "TYPE", "of the body (application/json)" },
     { "accept", '\0', "TYPE", "what to ask for (application/json)" },
+    END,
+};
+static const struct command_option service_options[] = {
+    { "tcp", '\0', "ADDRESS", "listen there too, such as 127.0.0.1:5376" },
+    { "print", '\0', NULL, "only show the units" },
+    END,
+};
+static const struct command_option token_options[] = {
+    { "scope", '\0', "SCOPE", "run for an agent, full for yourself" },
+    { "name", '\0', "TEXT", "what the list calls it" },
+    { "expires", '\0', "TIME", "such as 12h or 30d; never by default" },
+    END,
+};
+static const struct command_option doctor_options[] = {
+    { "json", '\0', NULL, "answer with JSON" },
+    END,
+};
+static const struct command_option mcp_install_options[] = {
+    { "client", '\0', "CLIENT",
+      "vscode, cursor, claude, codex, gemini, opencode, zed or jetbrains" },
     END,
 };
 static const struct command_option version_options[] = {
@@ -261,49 +282,99 @@ static const struct command table[] = {
       .most = 2,
       .run = server_command_api },
     { .name = "serve",
-      .operands = "[OPTIONS]",
+      .operands = "",
       .summary = "Serve until SIGTERM or SIGINT",
+      .about = "Without --listen it serves on 127.0.0.1:5376 and on kernd.sock in the runtime "
+               "directory.\n"
+               "Clients on TCP need the token whose file is named at start.",
+      .groups = COMMAND_SETTINGS,
       .program = cli_main },
     { .name = "start",
-      .operands = "[OPTIONS of serve]",
+      .operands = "",
       .summary = "Start a server in the background",
+      .groups = COMMAND_SETTINGS,
       .program = cli_main },
     { .name = "stop",
-      .operands = "[OPTIONS of serve]",
+      .operands = "",
       .summary = "Stop the server in the background",
+      .groups = COMMAND_SETTINGS,
       .program = cli_main },
     { .name = "restart",
-      .operands = "[OPTIONS of serve]",
+      .operands = "",
       .summary = "Stop and start the server in the background",
+      .groups = COMMAND_SETTINGS,
       .program = cli_main },
     { .name = "status",
-      .operands = "[OPTIONS of serve]",
+      .operands = "",
       .summary = "Tell whether a server runs",
+      .about = "Exit status 0: it runs and answers; 1: it does not answer; 3: none runs.",
+      .groups = COMMAND_SETTINGS,
       .program = cli_main },
-    { .name = "service",
-      .operands = "install [--tcp ADDRESS] | uninstall | status",
+    { .name = "service install",
+      .operands = "",
       .summary = "Let systemd start the server with its first client",
+      .options = service_options,
       .program = cli_main },
-    { .name = "token",
-      .operands = "new --scope run|full [--name TEXT] [--expires 30d] | list | revoke ID",
-      .summary = "Make, list and revoke tokens",
+    { .name = "service uninstall",
+      .operands = "",
+      .summary = "Stop the server and take it from systemd",
       .program = cli_main },
-    { .name = "config",
-      .operands = "show [OPTIONS of serve] | check [FILE]",
-      .summary = "Print every setting and where it came from, or check a configuration file",
+    { .name = "service status",
+      .operands = "",
+      .summary = "Show what systemd knows of the server",
+      .program = cli_main },
+    { .name = "token new",
+      .operands = "",
+      .summary = "Make a token, shown once",
+      .options = token_options,
+      .groups = COMMAND_SETTINGS,
+      .program = cli_main },
+    { .name = "token list",
+      .operands = "",
+      .summary = "List the tokens",
+      .groups = COMMAND_SETTINGS,
+      .program = cli_main },
+    { .name = "token revoke",
+      .operands = "ID",
+      .summary = "Make a token worthless from now on",
+      .groups = COMMAND_SETTINGS,
+      .program = cli_main },
+    { .name = "config show",
+      .operands = "",
+      .summary = "Print every setting and where it came from",
+      .groups = COMMAND_SETTINGS,
+      .program = cli_main },
+    { .name = "config check",
+      .operands = "[FILE]",
+      .summary = "Tell whether a configuration file is in order",
       .program = cli_main },
     { .name = "doctor",
-      .operands = "[--json] [OPTIONS of serve]",
+      .operands = "",
       .summary = "Tell whether everything is here that boxes need, and how to get it",
+      .about = "It starts real boxes. Exit status 0: all is well; 1: it works, with warnings; 2:\n"
+               "something must be done first.",
+      .options = doctor_options,
+      .groups = COMMAND_SETTINGS,
       .program = cli_main },
     { .name = "mcp",
-      .operands = "[OPTIONS of serve]",
+      .operands = "",
       .summary = "Speak the Model Context Protocol on standard input and output",
+      .groups = COMMAND_SETTINGS,
       .program = cli_main },
     { .name = "mcp install",
-      .operands = "--client NAME",
+      .operands = "",
       .summary = "Print what to configure in a client",
+      .options = mcp_install_options,
       .program = cli_main },
+    { .name = "completion",
+      .operands = "bash | zsh | fish",
+      .summary = "Print the completion of this command line for a shell",
+      .about =
+          "For bash: eval \"$(kernd completion bash)\". `kernd completion words WORD...` prints\n"
+          "what the last of the words may become.",
+      .least = 1,
+      .most = -1,
+      .run = shell_completion_command },
     { .name = "version",
       .operands = "",
       .summary = "Print the version; with --json also that of the server that runs, if one does",

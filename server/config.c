@@ -110,6 +110,11 @@ const char *config_key(size_t index)
     return index < config_keys_count ? config_keys_table[index].name : NULL;
 }
 
+const char *config_value(size_t index)
+{
+    return config_keys_table[index].value;
+}
+
 const char *config_nearest(const char *key)
 {
     struct nearest nearest;
@@ -362,5 +367,18 @@ void config_help(FILE *out)
             }
         }
         (void)fprintf(out, "  %-30s %s\n", option, config_keys_table[i].help);
+    }
+}
+
+void config_list(FILE *out)
+{
+    for (size_t i = 0; i < config_keys_count; i++) {
+        const struct config_key *key = &config_keys_table[i];
+        const bool has_range = key->kind == CONFIG_COUNT || key->kind == CONFIG_NUMBER;
+        CLEANUP_FREE char *range =
+            has_range ? alloc_printf("%g to %.15g", key->low, key->high) : alloc_text("");
+
+        (void)fprintf(out, "setting\t%s\t%s\t%s\t%s\n", key->name,
+                      key->kind == CONFIG_SWITCH ? "true|false" : key->value, range, key->help);
     }
 }

@@ -93,6 +93,8 @@ const char *config_nearest(const char *key);
 
 /* The key number `index` of the table, NULL behind the last. Static. */
 const char *config_key(size_t index);
+/* What help calls its value, NULL: it is a switch. The index is that of a key. */
+const char *config_value(size_t index);
 
 /*
  * Writes every setting as a line of a configuration file, followed by a comment that tells where it
@@ -102,5 +104,8 @@ void config_show(const struct config *config, const struct config *defaults, FIL
 
 /* Writes one line for each key: the option, its value and what it does. */
 void config_help(FILE *out);
+
+/* For programs: one line each, "setting KEY VALUE RANGE HELP" with tabs between. */
+void config_list(FILE *out);
 
 #endif
