@@ -146,7 +146,9 @@ static char *setting_option(const char *key)
     char *option = alloc_printf("--%s", key);
 
     for (char *at = option; *at != '\0'; at++) {
-        *at = *at == '_' ? '-' : *at;
+        if (*at == '_') {
+            *at = '-';
+        }
     }
     return option;
 }
