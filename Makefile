@@ -377,6 +377,7 @@ PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsq
 # Beside the tools, shells to complete in and the Python packages that must work in a box.
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git mandoc zsh fish \
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
+PACKAGES_DEB := debhelper dpkg-dev fakeroot lintian
 missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
     sed -n 's/^.i //p'),$(1))
 # Node may come from elsewhere than Debian, and npm with it (check-clients needs that).
@@ -410,7 +411,7 @@ BASH_COMPLETION := $(SHARE)/bash-completion/completions/kernd
 ZSH_COMPLETION := $(SHARE)/zsh/site-functions/_kernd
 FISH_COMPLETION := $(SHARE)/fish/vendor_completions.d/kernd.fish
 
-.PHONY: install uninstall dist
+.PHONY: install uninstall dist deb
 install: all man
 	install -D -m 755 $(O)/kernd $(DESTDIR)$(PREFIX)/bin/kernd
 	install -D -m 755 $(O)/kernd-init $(LIBEXEC)/kernd-init
@@ -431,11 +432,34 @@ uninstall:
 	rm -f $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
 	rm -rf $(LIBEXEC)
 
-# The committed tree, byte for byte the same each time.
+# The committed tree, byte for byte the same each time: git gives its files the commit's time.
+DIST := dist/kernd-$(VERSION).tar.gz
 dist:
 	$(Q)mkdir -p dist
-	$(Q)git archive --prefix=kernd-$(VERSION)/ HEAD | gzip -9n >dist/kernd-$(VERSION).tar.gz
-	$(Q)echo dist/kernd-$(VERSION).tar.gz
+	$(Q)git -c tar.umask=0022 archive --prefix=kernd-$(VERSION)/ HEAD | gzip -9n >$(DIST)
+	$(Q)echo $(DIST)
+
+# The same as a Debian source package and what is built from it, in dist/. The packaging is kept
+# beside the units it installs.
+DEB := build/deb
+define DEB_CHANGELOG
+kernd ($(VERSION)-1) unstable; urgency=medium
+
+  * See /usr/share/doc/kernd/CHANGELOG.md.gz.
+
+ -- kernd developers <kernd@localhost>  $(shell git log -1 --format=%cD)
+endef
+deb: export DEB_CHANGELOG := $(DEB_CHANGELOG)
+deb: dist
+	$(if $(HAVE_APT),$(if $(strip $(call missing,$(PACKAGES_DEB))),$(call apt_install,$(call missing,$(PACKAGES_DEB)))))
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB)
+	$(Q)cp $(DIST) $(DEB)/kernd_$(VERSION).orig.tar.gz
+	$(Q)tar -C $(DEB) -xzf $(DIST)
+	$(Q)cp -r $(DEB)/kernd-$(VERSION)/systemd/debian $(DEB)/kernd-$(VERSION)/debian
+	$(Q)printf '%s\n' "$$DEB_CHANGELOG" >$(DEB)/kernd-$(VERSION)/debian/changelog
+	$(Q)cd $(DEB)/kernd-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage --no-sign
+	$(Q)lintian --fail-on error,warning --tag-display-limit 0 $(DEB)/kernd_$(VERSION)-1_*.changes
+	$(Q)cp $(DEB)/kernd_* dist/ && ls dist
 
 .PHONY: clean help
 clean:
@@ -466,7 +490,8 @@ help:
 	'make deps | deps-dev      Debian packages to build and test; to lint, fuzz and measure too' \
 	'make man                  the manual pages, beneath build/made' \
 	'make install | uninstall  DESTDIR= PREFIX=/usr/local' \
-	'make dist | clean' \
+	'make dist | deb           a tarball of HEAD; Debian packages of it; both in dist/' \
+	'make clean                removes build and dist' \
 	'' \
 	'VARIANT=asan|tsan|clang|coverage|fuzz builds beneath build/VARIANT; WERROR=0 keeps warnings' \
 	'warnings; V=1 shows the commands; MUST_WORK=1 makes a skipped test a failure.'
