@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "api/engine_in.h"
 #include "api/field.h"
 #include "api/json_in.h"
 #include "api/options_in.h"
@@ -44,9 +45,9 @@ static const struct field build_fields[] = {
     { .name = "name", .type = FIELD_OTHER, .read = read_name },
     { .name = "engine",
       .type = FIELD_CHOICE,
-      .choices = options_in_engines,
-      .choose = options_in_choose_engine },
-    { .name = "image", .type = FIELD_OTHER, .read = options_in_read_image },
+      .choices = engine_in_names,
+      .choose = engine_in_choose },
+    { .name = "image", .type = FIELD_OTHER, .read = engine_in_read_image },
     { .name = "setup", .type = FIELD_OTHER, .read = read_setup },
     { .name = "preload", .type = FIELD_OTHER, .read = options_in_read_preload },
 };
@@ -57,7 +58,7 @@ static const struct field_table build_table = { build_fields, COUNT_OF(build_fie
 static void take(struct options_in *in, struct environment_in *ret_in)
 {
     *ret_in = (struct environment_in){ .name = CLEANUP_TAKE(in->id),
-                                       .engine = CLEANUP_TAKE(in->session.engine),
+                                       .engine = CLEANUP_TAKE(in->run.choice.engine),
                                        .setup = CLEANUP_TAKE(in->session.setup),
                                        .preload = in->run.preload,
                                        .limits = in->run.limits };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "api/content_in.h"
+#include "api/engine_in.h"
 #include "api/field.h"
 #include "api/grammar.h"
 #include "api/run_in.h"
@@ -22,11 +23,11 @@
 #include "lib/base/text.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define BUBBLEWRAP "bubblewrap"
 
 void options_in_init(struct options_in *in, const struct run_in_base *base)
 {
-    *in = (struct options_in){ .engine = base->engine == NULL ? BUBBLEWRAP : base->engine,
+    *in = (struct options_in){ .engine = base->engine == NULL ? ENGINE_IN_PLAIN : base->engine,
+                               .other_engine = base->other_engine,
                                .narrow = base->narrow };
     in->run.limits = *base->defaults;
     in->run.track_files = true;
@@ -42,21 +43,10 @@ void options_in_done(struct options_in *in)
     in->id = NULL;
 }
 
-/* Remembers the first one only: like every refusal, it is one at a time. */
-static int unsupported(struct options_in *in, const char *pointer, const char *what)
-{
-    if (in->unsupported.code == ERR_NONE) {
-        (void)err_field(&in->unsupported, ERR_NOT_SUPPORTED_HERE, pointer,
-                        "the engine of this server, %s, %s", in->engine, what);
-    }
-    return 0;
-}
-
 /* ---- one text, lists of texts ---- */
 
-/* A string without NUL that fits the grammar. */
-static int check_text(struct json_object *value, const char *pointer,
-                      const struct grammar_rule *rule, struct err *err)
+int options_in_text(struct json_object *value, const char *pointer, const struct grammar_rule *rule,
+                    struct err *err)
 {
     if (!json_object_is_type(value, json_type_string)) {
         return field_wrong_type(pointer, "a string", value, err);
@@ -67,8 +57,8 @@ static int check_text(struct json_object *value, const char *pointer,
     return 0;
 }
 
-static int check_texts(struct json_object *value, const char *pointer,
-                       const struct grammar_rule *rule, struct err *err)
+int options_in_texts(struct json_object *value, const char *pointer,
+                     const struct grammar_rule *rule, struct strv *list, struct err *err)
 {
     char item[FIELD_POINTER_SIZE];
 
@@ -79,38 +69,17 @@ static int check_texts(struct json_object *value, const char *pointer,
                    : -1;
     }
     for (size_t i = 0; i < json_object_array_length(value); i++) {
-        if (check_text(json_object_array_get_idx(value, i), field_pointer_index(item, pointer, i),
-                       rule, err) < 0) {
+        struct json_object *text = json_object_array_get_idx(value, i);
+
+        if (options_in_text(text, field_pointer_index(item, pointer, i), rule, err) < 0) {
             return -1;
         }
+        strv_add(list, json_object_get_string(text));
     }
     return 0;
 }
 
 /* ---- what the box is made of ---- */
-
-const char *const options_in_engines[] = { "auto", "kern", "bubblewrap", NULL };
-
-void options_in_choose_engine(void *target, size_t index)
-{
-    struct options_in *in = target;
-
-    free(CLEANUP_TAKE(in->session.engine));
-    if (index == 1 || index == 2) {
-        in->session.engine = alloc_text(options_in_engines[index]);
-        if (!text_equal(options_in_engines[index], in->engine)) {
-            (void)unsupported(in, "/engine", "is the only one it has");
-        }
-    }
-}
-
-int options_in_read_image(void *target, struct json_object *value, const char *pointer,
-                          struct err *err)
-{
-    return check_text(value, pointer, &grammar_image, err) < 0
-               ? -1
-               : unsupported(target, pointer, "runs no images: its boxes see the host's /usr");
-}
 
 static int read_environment(void *target, struct json_object *value, const char *pointer,
                             struct err *err)
@@ -123,88 +92,14 @@ int options_in_read_preload(void *target, struct json_object *value, const char 
 {
     struct strv *preload = &((struct options_in *)target)->run.preload;
 
-    if (check_texts(value, pointer, &grammar_module, err) < 0) {
+    if (options_in_texts(value, pointer, &grammar_module, preload, err) < 0) {
         return -1;
     }
     if (json_object_array_length(value) > OPTIONS_IN_PRELOAD_MAX) {
         return err_field(err, ERR_BAD_VALUE, pointer, "%s names more than %d modules", pointer,
                          OPTIONS_IN_PRELOAD_MAX);
     }
-    for (size_t i = 0; i < json_object_array_length(value); i++) {
-        strv_add(preload, json_object_get_string(json_object_array_get_idx(value, i)));
-    }
     return 0;
-}
-
-static int read_profiles(void *target, struct json_object *value, const char *pointer,
-                         struct err *err)
-{
-    if (check_texts(value, pointer, &grammar_profile, err) < 0) {
-        return -1;
-    }
-    return json_object_array_length(value) == 0 ? 0
-                                                : unsupported(target, pointer, "has no profiles");
-}
-
-static int read_egress(void *target, struct json_object *value, const char *pointer,
-                       struct err *err)
-{
-    struct options_in *in = target;
-
-    if (check_texts(value, pointer, &grammar_domain, err) < 0) {
-        return -1;
-    }
-    in->egress = json_object_array_length(value) > 0;
-    return in->egress ? unsupported(in, pointer, "can't let through some domains only") : 0;
-}
-
-static const char *const security_profiles[] = { "untrusted", NULL };
-
-/* An allow-list of system calls, no capabilities, a read-only root: so is every box here. */
-static void choose_security_profile(void *target, size_t index)
-{
-    (void)target;
-    (void)index;
-}
-
-static int read_apparmor(void *target, struct json_object *value, const char *pointer,
-                         struct err *err)
-{
-    return check_text(value, pointer, &grammar_apparmor, err) < 0
-               ? -1
-               : unsupported(target, pointer, "takes no AppArmor profile");
-}
-
-static bool has_all(struct json_object *capabilities)
-{
-    for (size_t i = 0; i < json_object_array_length(capabilities); i++) {
-        if (text_equal(json_object_get_string(json_object_array_get_idx(capabilities, i)), "ALL")) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static int read_cap_drop(void *target, struct json_object *value, const char *pointer,
-                         struct err *err)
-{
-    if (check_texts(value, pointer, &grammar_capability, err) < 0) {
-        return -1;
-    }
-    return has_all(value)
-               ? 0
-               : unsupported(target, pointer, "always drops all capabilities: [\"ALL\"]");
-}
-
-static int read_enforce(void *target, struct json_object *value, const char *pointer,
-                        struct err *err)
-{
-    if (!json_object_is_type(value, json_type_boolean)) {
-        return field_wrong_type(pointer, "true or false", value, err);
-    }
-    return json_object_get_boolean(value) != 0
-               ? 0
-               : unsupported(target, pointer, "always puts limits in force as far as it can");
 }
 
 /* ---- host directories ---- */
@@ -297,50 +192,19 @@ int options_in_read_workspace(void *target, struct json_object *value, const cha
 /* ---- the table ---- */
 
 static const struct field box_fields[] = {
-    { .name = "engine",
-      .type = FIELD_CHOICE,
-      .choices = options_in_engines,
-      .choose = options_in_choose_engine },
-    { .name = "image", .type = FIELD_OTHER, .read = options_in_read_image },
     { .name = "environment", .type = FIELD_OTHER, .read = read_environment },
     { .name = "preload", .type = FIELD_OTHER, .read = options_in_read_preload },
     { .name = "mounts", .type = FIELD_OTHER, .read = read_mounts },
-    { .name = "profiles", .type = FIELD_OTHER, .read = read_profiles },
-    { .name = "egressAllow", .type = FIELD_OTHER, .read = read_egress },
-    { .name = "securityProfile",
-      .type = FIELD_CHOICE,
-      .choices = security_profiles,
-      .choose = choose_security_profile },
-    { .name = "apparmor", .type = FIELD_OTHER, .read = read_apparmor },
-    { .name = "capDrop", .type = FIELD_OTHER, .read = read_cap_drop },
-    { .name = "enforceLimits", .type = FIELD_OTHER, .read = read_enforce },
     { .name = "requireLimits",
       .type = FIELD_BOOL,
       .offset = offsetof(struct options_in, run.require_limits) },
 };
 const struct field_table options_in_box_table = { box_fields, COUNT_OF(box_fields),
-                                                  &run_in_shared_table };
+                                                  &engine_in_table };
 
 int options_in_check(struct options_in *in, struct err *err)
 {
-    if (in->narrow && in->session.engine != NULL) {
-        return err_field(err, ERR_FORBIDDEN, "/engine", "this token may not choose the engine");
-    }
-    if (in->narrow && in->egress) {
-        return err_field(err, ERR_NETWORK_DENIED, "/egressAllow",
-                         "this token may not give a box the network");
-    }
-    if (in->egress && in->run.network) {
-        return err_field(err, ERR_BAD_VALUE, "/egressAllow",
-                         "/egressAllow and /network can't both be given");
-    }
-    if (in->unsupported.code != ERR_NONE) {
-        if (err != NULL) {
-            *err = in->unsupported;
-        }
-        return -1;
-    }
-    return 0;
+    return engine_in_check(in, err);
 }
 
 struct run_request *options_in_take_request(struct options_in *in)
@@ -362,6 +226,8 @@ void options_in_take_session(struct options_in *in, struct options *ret_options)
     options.boot = run->boot;
     options.track_files = run->track_files;
     options.require_limits = run->require_limits;
+    options.choice = run->choice;
+    run->choice = (struct choice){ .engine = NULL };
     options.env = run->env;
     options.mounts = run->mounts;
     options.mount_count = run->mount_count;

@@ -3,7 +3,7 @@
  * options_in: what a box is made of, and what a session is, in request bodies. Pure; any thread.
  *
  * An option that the engine can't do is read and checked first (a bad value is BAD_VALUE on every
- * host), then refused by name: never ignored.
+ * host), then refused by name: never ignored (engine_in.h).
  */
 #ifndef KERND_API_OPTIONS_IN_H
 #define KERND_API_OPTIONS_IN_H
@@ -17,6 +17,7 @@
 #include "lib/sandbox/run.h"
 
 struct field_table;
+struct grammar_rule;
 struct run_in_base;
 
 #define OPTIONS_IN_MOUNTS_MAX 64
@@ -31,11 +32,11 @@ struct options_in {
     struct run_request run;
     struct options session; /* what only a session has; limits, env ... are in run */
     char *id;
-    bool egress;            /* a list of domains was given */
-    bool env_unset;         /* env was null */
-    bool narrow;            /* see run_in_base */
-    const char *engine;     /* this server's; borrowed */
-    struct err unsupported; /* the first option that this engine can't do */
+    bool env_unset;           /* env was null */
+    bool narrow;              /* see run_in_base */
+    const char *engine;       /* this server's; borrowed */
+    const char *other_engine; /* see run_in_base */
+    struct err unsupported;   /* the first option that bubblewrap can't do */
 };
 
 /* Filled with the base's defaults; base is borrowed. options_in_done in any case. */
@@ -57,11 +58,13 @@ extern const struct field_table options_in_box_table;
 /* For rows of other tables. */
 int options_in_read_preload(void *target, struct json_object *value, const char *pointer,
                             struct err *err);
-int options_in_read_image(void *target, struct json_object *value, const char *pointer,
-                          struct err *err);
-extern const char *const options_in_engines[];
-void options_in_choose_engine(void *target, size_t index);
 int options_in_read_workspace(void *target, struct json_object *value, const char *pointer,
                               struct err *err);
+
+/* A string without NUL that fits the grammar; an array of them, appended to list. 0 or -1. */
+int options_in_text(struct json_object *value, const char *pointer, const struct grammar_rule *rule,
+                    struct err *err);
+int options_in_texts(struct json_object *value, const char *pointer,
+                     const struct grammar_rule *rule, struct strv *list, struct err *err);
 
 #endif

@@ -13,10 +13,21 @@
 #include "api/header.h"
 #include "api/route.h"
 #include "lib/base/id.h"
+#include "lib/sandbox/sandbox.h"
 
 struct session_actor resource_actor(const struct api_call *call)
 {
     return (struct session_actor){ .caller = call->caller, .all = call->scope == API_SCOPE_FULL };
+}
+
+struct run_in_base resource_base(const struct api_call *call)
+{
+    struct sandbox *sandbox = call->api->sandbox;
+    struct run_in_base base = { .defaults = sandbox_defaults(sandbox),
+                                .narrow = call->scope != API_SCOPE_FULL };
+
+    sandbox_engine_names(sandbox, &base.engine, &base.other_engine);
+    return base;
 }
 
 int resource_id(const struct api_call *call, const char *name, enum err_code not_found,

@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/json_out.h"
+#include "api/run_in.h"
 #include "lib/sandbox/session.h"
 
 struct alarm;
@@ -26,6 +27,9 @@ struct api {
 
 /* On whose behalf the call is. */
 struct session_actor resource_actor(const struct api_call *call);
+
+/* What bodies of this call are read over, without a session. */
+struct run_in_base resource_base(const struct api_call *call);
 
 #define RESOURCE_ID_SIZE 65
 

@@ -92,8 +92,7 @@ static int read_kind(struct json_object *item, enum run_kind *ret_kind, struct e
 static struct run_request *read_item(const struct api_call *call, struct json_object *item,
                                      struct err *err)
 {
-    const struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
-                                      .narrow = call->scope != API_SCOPE_FULL };
+    const struct run_in_base base = resource_base(call);
     struct run_request *request = NULL;
     enum run_kind kind;
 

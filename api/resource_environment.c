@@ -79,8 +79,7 @@ static void await_build(struct api_call *call, struct execution *build)
 
 static int make(struct api_call *call, struct environments_made *ret_made, struct err *err)
 {
-    const struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
-                                      .narrow = call->scope != API_SCOPE_FULL };
+    const struct run_in_base base = resource_base(call);
     const struct session_actor actor = resource_actor(call);
     struct environment_in in;
     struct ticket ticket;

@@ -57,31 +57,70 @@ void resource_meta_ready(struct api_call *call)
     resource_finish(call, &json);
 }
 
-static void write_engines(struct json_out *json, const struct boxes_abilities *abilities)
+static void write_engine(struct json_out *json, const struct boxes_engine_view *view)
 {
-    const char *version = abilities->engine_version;
+    json_out_open(json, '{');
+    write_text(json, "name", view->name);
+    write_text(json, "version", view->version[0] == '\0' ? NULL : view->version);
+    json_out_key(json, "standard");
+    json_out_bool(json, view->standard);
+    json_out_key(json, "images");
+    json_out_bool(json, view->images);
+    json_out_key(json, "ready");
+    json_out_bool(json, view->ready);
+    write_text(json, "why", view->ready ? NULL : view->failure.msg);
+    write_text(json, "remedy",
+               view->ready || view->failure.remedy[0] == '\0' ? NULL : view->failure.remedy);
+    json_out_close(json, '}');
+}
 
+/* Without a probe: whoever asks for the version is to have it at once. */
+static void write_standard_engine(struct json_out *json, struct sandbox *sandbox)
+{
+    struct boxes_abilities abilities;
+
+    sandbox_abilities(sandbox, &abilities);
     json_out_key(json, "engines");
     json_out_open(json, '[');
     json_out_open(json, '{');
-    write_text(json, "name", abilities->engine);
-    write_text(json, "version", version == NULL || *version == '\0' ? NULL : version);
+    write_text(json, "name", abilities.engine);
+    write_text(json, "version",
+               abilities.engine_version[0] == '\0' ? NULL : abilities.engine_version);
     json_out_close(json, '}');
+    json_out_close(json, ']');
+}
+
+/* The one of calls that name none comes first. */
+static void write_engines(struct json_out *json, struct sandbox *sandbox)
+{
+    struct boxes_engine_view views[BOXES_ENGINES_MAX];
+    size_t count = sandbox_engines(sandbox, views);
+
+    json_out_key(json, "engines");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (views[i].standard) {
+            write_engine(json, &views[i]);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!views[i].standard) {
+            write_engine(json, &views[i]);
+        }
+    }
     json_out_close(json, ']');
 }
 
 void resource_meta_version(struct api_call *call)
 {
-    struct boxes_abilities abilities;
     struct json_out json;
 
-    sandbox_abilities(call->api->sandbox, &abilities);
     resource_reply(call, 200, &json);
     json_out_open(&json, '{');
     write_text(&json, "name", "kernd");
     write_text(&json, "version", KERND_VERSION);
     write_text(&json, "api", "v1");
-    write_engines(&json, &abilities);
+    write_standard_engine(&json, call->api->sandbox);
     json_out_key(&json, "startedAt");
     json_out_time(&json, call->api->started_wall_ms);
     json_out_close(&json, '}');
@@ -219,7 +258,7 @@ void resource_meta_capabilities(struct api_call *call)
     write_languages(&json, sandbox);
     /* Behind the languages, which are asked of boxes: then it is known what boxes are like here. */
     sandbox_abilities(sandbox, &abilities);
-    write_engines(&json, &abilities);
+    write_engines(&json, call->api->sandbox);
     write_walls(&json, &abilities);
     write_list(&json, "networkModes", networks);
     write_templates(&json, sandbox);

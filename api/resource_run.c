@@ -15,8 +15,7 @@
 
 static void run(struct api_call *call, enum run_kind kind)
 {
-    const struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
-                                      .narrow = call->scope != API_SCOPE_FULL };
+    const struct run_in_base base = resource_base(call);
     struct err err = ERR_INIT;
     struct run_request *request = NULL;
 
@@ -33,7 +32,7 @@ static void run(struct api_call *call, enum run_kind kind)
 static void run_in_session(struct api_call *call, enum run_kind kind)
 {
     const struct session_actor actor = resource_actor(call);
-    struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox) };
+    struct run_in_base base = resource_base(call);
     struct err err = ERR_INIT;
     struct session_hold *hold = NULL;
     struct run_request *request = NULL;

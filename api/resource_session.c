@@ -126,8 +126,7 @@ static int read_patch(struct api_call *call, const char *id, struct options *ret
                       struct err *err)
 {
     const struct session_actor actor = resource_actor(call);
-    struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
-                                .narrow = call->scope != API_SCOPE_FULL };
+    struct run_in_base base = resource_base(call);
     struct session_view view;
     int result;
 

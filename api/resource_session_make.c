@@ -78,8 +78,7 @@ static void created_with_setup(struct api_call *call, struct execution *setup, e
 static int read_create(const struct api_call *call, char **ret_id, struct options *ret_options,
                        struct err *err)
 {
-    const struct run_in_base base = { .defaults = sandbox_defaults(call->api->sandbox),
-                                      .narrow = call->scope != API_SCOPE_FULL };
+    const struct run_in_base base = resource_base(call);
     struct ticket ticket;
 
     if (ticket_read(call, &ticket, err) < 0 || resource_no_query(call, err) < 0 ||

@@ -24,8 +24,9 @@ struct options;
 struct run_in_base {
     const struct limits *defaults; /* this server's */
     const char *engine;            /* this server's; NULL: "bubblewrap" */
+    const char *other_engine;      /* that a call may ask for, NULL: there is none */
     const struct options *session; /* what is not in the body is inherited from it; NULL: none */
-    bool narrow;                   /* the caller may not choose the engine or domains */
+    bool narrow;                   /* the caller may not choose the engine, domains and walls */
 };
 
 /*

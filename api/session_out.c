@@ -108,6 +108,25 @@ static void write_env_names(struct json_out *json, const struct strv *env)
     json_out_close(json, ']');
 }
 
+static void write_texts(struct json_out *json, const char *name, const struct strv *texts)
+{
+    json_out_key(json, name);
+    json_out_open(json, '[');
+    for (size_t i = 0; i < texts->count; i++) {
+        json_out_text(json, texts->items[i], strlen(texts->items[i]));
+    }
+    json_out_close(json, ']');
+}
+
+static void write_caps(struct json_out *json, const struct choice *choice)
+{
+    char all[] = "ALL";
+    char *everything[] = { all, NULL };
+    const struct strv list = { .items = everything, .count = 1 };
+
+    write_texts(json, "capDrop", choice->some_caps ? &choice->cap_drop : &list);
+}
+
 static void write_limits(struct json_out *json, const struct limits *limits)
 {
     write_cap(json, "timeoutS", limits->timeout_s);
@@ -122,7 +141,13 @@ static void write_options(struct json_out *json, const struct options *options)
 {
     json_out_key(json, "options");
     json_out_open(json, '{');
-    write_text(json, "engine", options->engine);
+    write_text(json, "engine", options->choice.engine);
+    write_text(json, "image", options->choice.image);
+    write_texts(json, "profiles", &options->choice.profiles);
+    write_texts(json, "egressAllow", &options->choice.egress);
+    write_text(json, "securityProfile", options->choice.security_profile);
+    write_text(json, "apparmor", options->choice.apparmor);
+    write_caps(json, &options->choice);
     write_text(json, "workspace", options->workspace);
     write_text(json, "setup", options->setup);
     write_text(json, "snapshotId", options->snapshot);

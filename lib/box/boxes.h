@@ -82,6 +82,12 @@ size_t boxes_engines(struct boxes *boxes, struct boxes_engine_view ret_views[BOX
 /* The program of the engine with images and where those are; NULL: there is none here. */
 const char *boxes_engines_image_program(const struct boxes *boxes, const char **ret_cache_dir);
 
+/*
+ * The engine of calls that name none, and another one that is installed (NULL: there is none).
+ * Static texts.
+ */
+void boxes_engines_names(const struct boxes *boxes, const char **ret_own, const char **ret_other);
+
 /* Is an engine of this name to be had, by the configuration and what is installed? */
 bool boxes_engines_have(const struct boxes *boxes, const char *name);
 

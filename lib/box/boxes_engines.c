@@ -88,6 +88,17 @@ struct boxes_engine *boxes_engines_pick(struct boxes *boxes, const char *name, s
     return NULL;
 }
 
+void boxes_engines_names(const struct boxes *boxes, const char **ret_own, const char **ret_other)
+{
+    *ret_own = boxes->standard->kind->name;
+    *ret_other = NULL;
+    for (size_t i = 0; i < BOXES_ENGINES_MAX; i++) {
+        if (&boxes->engines[i] != boxes->standard && boxes->engines[i].launcher != NULL) {
+            *ret_other = boxes->engines[i].kind->name;
+        }
+    }
+}
+
 bool boxes_engines_have(const struct boxes *boxes, const char *name)
 {
     for (size_t i = 0; i < BOXES_ENGINES_MAX; i++) {

@@ -77,6 +77,7 @@ static struct box_spec spec_of(const struct boxing *boxing)
     struct box_spec spec = {
         .workspace = boxing->workspace,
         .workspace_readonly = boxing->request->workspace_readonly,
+        .engine = boxing->request->choice.engine,
         .limits = { .memory_bytes = limits->memory_mb * MIB,
                     .pids = (uint32_t)limits->pids,
                     .cpus = limits->cpus,
@@ -122,6 +123,7 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
 
     spec.mounts = mounts;
     spec.mount_count = request->mount_count;
+    choice_extras(&request->choice, &spec.extras);
     fill_mounts(request, mounts);
     lock_deps(boxing, deps, mounts, &spec.mount_count);
     add_layer(layer, mounts, &spec.mount_count);

@@ -28,7 +28,7 @@ void options_init(struct options *options, const struct limits *defaults)
 
 void options_done(struct options *options)
 {
-    free(options->engine);
+    choice_done(&options->choice);
     free(options->workspace);
     free(options->setup);
     free(options->snapshot);
@@ -51,7 +51,7 @@ static void copy_mounts(const struct run_mount *from, size_t from_count, struct 
 void options_copy(struct options *to, const struct options *from)
 {
     *to = *from;
-    to->engine = alloc_text(from->engine);
+    choice_copy(&to->choice, &from->choice);
     to->workspace = alloc_text(from->workspace);
     to->setup = alloc_text(from->setup);
     to->snapshot = alloc_text(from->snapshot);
@@ -74,6 +74,8 @@ void options_apply(const struct options *options, struct run_request *request)
     request->boot = options->boot;
     request->track_files = options->track_files;
     request->require_limits = options->require_limits;
+    choice_done(&request->choice);
+    choice_copy(&request->choice, &options->choice);
     request->deps_readonly = options->deps_readonly;
     request->workspace_readonly = options->workspace_readonly;
     request->environment = alloc_text(options->environment);
@@ -145,6 +147,20 @@ static int put_limits(struct buf *out, const struct limits *limits)
                : 0;
 }
 
+static int put_choice(struct buf *out, const struct choice *choice)
+{
+    return put_text(out, "engine", choice->engine) < 0 ||
+                   put_text(out, "image", choice->image) < 0 ||
+                   put_text(out, "securityProfile", choice->security_profile) < 0 ||
+                   put_text(out, "apparmor", choice->apparmor) < 0 ||
+                   put_all(out, "profile", &choice->profiles) < 0 ||
+                   put_all(out, "egressAllow", &choice->egress) < 0 ||
+                   (choice->some_caps && put_count(out, "someCaps", 1) < 0) ||
+                   put_all(out, "capDrop", &choice->cap_drop) < 0
+               ? -1
+               : 0;
+}
+
 static int put_rest(struct buf *out, const struct options *options)
 {
     for (size_t i = 0; i < options->mount_count; i++) {
@@ -161,7 +177,7 @@ static int put_rest(struct buf *out, const struct options *options)
                    put_number(out, "idleTimeoutS", options->idle_timeout_s) < 0 ||
                    put_number(out, "ttlS", options->ttl_s) < 0 ||
                    (options->prewarm_set && put_count(out, "prewarm", options->prewarm) < 0) ||
-                   put_text(out, "engine", options->engine) < 0 ||
+                   put_choice(out, &options->choice) < 0 ||
                    put_text(out, "workspace", options->workspace) < 0 ||
                    put_text(out, "setup", options->setup) < 0 ||
                    put_text(out, "snapshot", options->snapshot) < 0 ||
@@ -251,9 +267,34 @@ static void replace(char **slot, const char *text)
     *slot = alloc_text(text);
 }
 
+static bool take_choice(const char *name, const char *text, struct choice *choice)
+{
+    if (text_equal(name, "engine")) {
+        replace(&choice->engine, text);
+    } else if (text_equal(name, "image")) {
+        replace(&choice->image, text);
+    } else if (text_equal(name, "securityProfile")) {
+        replace(&choice->security_profile, text);
+    } else if (text_equal(name, "apparmor")) {
+        replace(&choice->apparmor, text);
+    } else if (text_equal(name, "profile")) {
+        strv_add(&choice->profiles, text);
+    } else if (text_equal(name, "egressAllow")) {
+        strv_add(&choice->egress, text);
+    } else if (text_equal(name, "someCaps")) {
+        set_flag(text, &choice->some_caps);
+    } else if (text_equal(name, "capDrop")) {
+        strv_add(&choice->cap_drop, text);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void take(const char *name, const char *text, size_t size, struct options *options)
 {
-    if (take_limit(name, text, &options->limits) || take_flag(name, text, options)) {
+    if (take_limit(name, text, &options->limits) || take_flag(name, text, options) ||
+        take_choice(name, text, &options->choice)) {
         return;
     }
     if (text_equal(name, "idleTimeoutS")) {
@@ -262,8 +303,6 @@ static void take(const char *name, const char *text, size_t size, struct options
         (void)text_parse_double(text, &options->ttl_s);
     } else if (text_equal(name, "prewarm")) {
         options->prewarm_set = text_parse_u64(text, &options->prewarm) == 0;
-    } else if (text_equal(name, "engine")) {
-        replace(&options->engine, text);
     } else if (text_equal(name, "workspace")) {
         replace(&options->workspace, text);
     } else if (text_equal(name, "setup")) {

@@ -10,6 +10,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/strv.h"
+#include "lib/sandbox/choice.h"
 #include "lib/sandbox/limits.h"
 #include "lib/sandbox/run.h"
 
@@ -27,7 +28,7 @@ struct options {
     double ttl_s;            /* 0: never */
     uint64_t prewarm;        /* spares kept for this session's runCode */
     bool prewarm_set;        /* false: the default policy decides */
-    char *engine;            /* NULL: the server's */
+    struct choice choice;    /* of the engine */
     char *workspace;         /* host directory given by the caller, NULL: an owned one */
     bool workspace_readonly; /* nothing writes there, in boxes or through kernd */
     char *setup;             /* NULL: none */

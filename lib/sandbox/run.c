@@ -127,6 +127,7 @@ static void free_secrets(struct run_file *secrets, size_t count)
 
 void run_request_done(struct run_request *request)
 {
+    choice_done(&request->choice);
     strv_done(&request->command);
     strv_done(&request->env);
     strv_done(&request->fetch);

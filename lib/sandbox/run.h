@@ -13,6 +13,7 @@
 #include "lib/base/steps.h"
 #include "lib/base/strv.h"
 #include "lib/cell/bundle.h" /* readers of a result need its form */
+#include "lib/sandbox/choice.h"
 #include "lib/sandbox/limits.h"
 
 enum run_kind { RUN_COMMAND, RUN_CODE, RUN_SETUP, RUN_CELL };
@@ -63,7 +64,8 @@ struct run_request {
     struct run_mount *mounts;
     size_t mount_count;
     struct limits limits;
-    bool require_limits; /* refuse rather than run with a cap that is not in force */
+    struct choice choice; /* of the engine */
+    bool require_limits;  /* refuse rather than run with a cap that is not in force */
     bool network;
     bool boot; /* a box of its own boot, never one forked of a template */
     bool track_files;

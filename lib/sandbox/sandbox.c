@@ -294,6 +294,17 @@ struct steps_totals *sandbox_steps(struct sandbox *sandbox)
     return &sandbox->steps;
 }
 
+size_t sandbox_engines(struct sandbox *sandbox,
+                       struct boxes_engine_view ret_views[BOXES_ENGINES_MAX])
+{
+    return boxes_engines(sandbox->boxes, ret_views);
+}
+
+void sandbox_engine_names(struct sandbox *sandbox, const char **ret_own, const char **ret_other)
+{
+    boxes_engines_names(sandbox->boxes, ret_own, ret_other);
+}
+
 void sandbox_abilities(struct sandbox *sandbox, struct boxes_abilities *ret_abilities)
 {
     boxes_abilities(sandbox->boxes, ret_abilities);

@@ -101,6 +101,16 @@ const struct limits *sandbox_defaults(const struct sandbox *sandbox);
 void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats);
 /* Where the time of all calls went, for any thread; the server adds its own part. */
 struct steps_totals *sandbox_steps(struct sandbox *sandbox);
+/* As boxes_engines: each is probed when that is due. */
+size_t sandbox_engines(struct sandbox *sandbox,
+                       struct boxes_engine_view ret_views[BOXES_ENGINES_MAX]);
+
+/*
+ * The engine of calls that name none, and another one that they may ask for (NULL: there is none).
+ * Static texts.
+ */
+void sandbox_engine_names(struct sandbox *sandbox, const char **ret_own, const char **ret_other);
+
 void sandbox_abilities(struct sandbox *sandbox, struct boxes_abilities *ret_abilities);
 
 /* "3.11.2" for python, node, bash as found for this engine, NULL when there is none. */

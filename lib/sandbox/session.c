@@ -228,11 +228,11 @@ struct execution *session_setup(struct sandbox *sandbox, const struct session_ac
 /* What a session was made of can't change under it. */
 static int check_patch(const struct options *old, const struct options *new, struct err *err)
 {
-    if (!text_equal(old->engine, new->engine) || !text_equal(old->workspace, new->workspace) ||
+    if (!choice_equal(&old->choice, &new->choice) || !text_equal(old->workspace, new->workspace) ||
         !text_equal(old->setup, new->setup) || !text_equal(old->snapshot, new->snapshot) ||
         old->mount_count != new->mount_count) {
         return err_set(err, ERR_BAD_VALUE, 0,
-                       "engine, workspace, setup and mounts of a session can't be changed");
+                       "engine, image, workspace, setup and mounts of a session can't be changed");
     }
     return 0;
 }

@@ -38,20 +38,16 @@
 
 static int check_engine(struct sandbox *sandbox, const char *engine, struct err *err)
 {
-    struct boxes_abilities abilities;
-
-    boxes_abilities(sandbox->boxes, &abilities);
-    if (engine == NULL || text_equal(engine, abilities.engine)) {
-        return 0;
-    }
-    return err_field(err, ERR_NOT_SUPPORTED_HERE, "/engine", "this server's engine is %s",
-                     abilities.engine);
+    return engine == NULL || boxes_engines_have(sandbox->boxes, engine)
+               ? 0
+               : err_field(err, ERR_NOT_SUPPORTED_HERE, "/engine", "this server has no engine %s",
+                           engine);
 }
 
 static int resolve(struct sandbox *sandbox, struct options *options, struct err *err)
 {
     if (limits_check(&options->limits, &sandbox->maxima, err) < 0 ||
-        check_engine(sandbox, options->engine, err) < 0 ||
+        check_engine(sandbox, options->choice.engine, err) < 0 ||
         (options->require_limits && vetting_require_limits(sandbox, &options->limits, err) < 0)) {
         return -1;
     }

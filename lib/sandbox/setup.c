@@ -48,6 +48,7 @@ struct run_request *setup_request(const char *text, const struct options *option
     options_apply(options, request);
     request->kind = RUN_SETUP;
     request->network = true;
+    strv_done(&request->choice.egress); /* what is installed may come from anywhere */
     request->track_files = false;
     if (request->limits.timeout_s < SETUP_TIMEOUT_MIN_S) {
         request->limits.timeout_s = SETUP_TIMEOUT_MIN_S;

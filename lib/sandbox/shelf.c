@@ -70,6 +70,7 @@ bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing)
            shelf->like->boot == request->boot &&
            shelf->like->deps_readonly == request->deps_readonly &&
            shelf->like->workspace_readonly == request->workspace_readonly &&
+           choice_equal(&shelf->like->choice, &request->choice) &&
            text_equal(shelf->like->environment, request->environment) &&
            strv_equal(&shelf->like->preload, &request->preload) &&
            within(request->limits.memory_mb, given->memory_mb) &&
@@ -98,6 +99,7 @@ struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing)
     shelf->like->boot = request->boot;
     shelf->like->deps_readonly = request->deps_readonly;
     shelf->like->workspace_readonly = request->workspace_readonly;
+    choice_copy(&shelf->like->choice, &request->choice);
     shelf->like->environment = alloc_text(request->environment);
     strv_copy(&shelf->like->preload, &request->preload);
     shelf->used_ns = clock_mono_ns();

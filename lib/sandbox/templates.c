@@ -108,11 +108,23 @@ static bool is_owned(const struct boxing *boxing)
            strchr(boxing->workspace + size + 1, '/') == NULL;
 }
 
+/* Templates are bubblewrap's, of the host's own files. */
+static bool is_plain(const struct boxing *boxing)
+{
+    const struct choice *choice = &boxing->request->choice;
+    const char *standard;
+    const char *other;
+
+    boxes_engines_names(boxing->sandbox->boxes, &standard, &other);
+    return text_equal(choice->engine == NULL ? standard : choice->engine, "bubblewrap");
+}
+
 static bool can_be_forked(const struct boxing *boxing)
 {
     const struct run_request *request = boxing->request;
 
-    return boxing->driver && (request->kind == RUN_CODE || request->kind == RUN_CELL) &&
+    return is_plain(boxing) && boxing->driver &&
+           (request->kind == RUN_CODE || request->kind == RUN_CELL) &&
            request->language == RUN_PYTHON && !request->network && request->mount_count == 0 &&
            request->cwd == NULL && request->environment == NULL && !request->boot &&
            boxing->root >= 0 && is_owned(boxing) && !boxing_has_deps(boxing);

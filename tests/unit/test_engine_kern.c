@@ -111,6 +111,20 @@ static void with_everything(void **state)
                             " -v /data:/data:ro -v /out:/workspace/out" PROGRAM);
 }
 
+static void a_workspace_that_is_only_read(void **state)
+{
+    const struct box_spec spec = { .workspace = "/w", .workspace_readonly = true };
+    const struct engine_plan plan = plan_of(&spec);
+    CLEANUP_STRV struct strv argv = { 0 };
+    char *text;
+
+    (void)state;
+    engine_kern.argv(&plan, &argv);
+    text = as_text(&argv);
+    assert_non_null(strstr(text, " -v /w:/workspace:ro "));
+    free(text);
+}
+
 static void domains_take_the_place_of_the_network(void **state)
 {
     CLEANUP_STRV struct strv egress = { 0 };
@@ -215,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_plain_box),
         cmocka_unit_test(without_caps),
         cmocka_unit_test(with_everything),
+        cmocka_unit_test(a_workspace_that_is_only_read),
         cmocka_unit_test(domains_take_the_place_of_the_network),
         cmocka_unit_test(its_environment_is_made_anew),
         cmocka_unit_test(a_colon_in_a_path_is_refused),

@@ -29,6 +29,14 @@ static void fill(struct options *options)
     options->prewarm_set = true;
     options->setup = strdup("pip install x\necho \"y\"");
     options->environment = strdup("env_1");
+    options->choice.engine = strdup("kern");
+    options->choice.image = strdup("a/b:1");
+    options->choice.some_caps = true;
+    strv_add_all(&options->choice.cap_drop, "MKNOD", NULL);
+    strv_add_all(&options->choice.egress, "a.bc", "d.ef", NULL);
+    strv_add_all(&options->choice.profiles, "vcpu:x", NULL);
+    options->choice.apparmor = strdup("p");
+    options->choice.security_profile = strdup("untrusted");
     strv_add_all(&options->preload, "json", "a.b", NULL);
     strv_add_all(&options->env, "A=line one\nline two 7\n", "B=", NULL);
     strv_add_all(&options->labels, "team=red", NULL);
@@ -54,6 +62,7 @@ static void all_fields_come_back(void **state)
     assert_true(second.prewarm_set);
     assert_string_equal(second.setup, first.setup);
     assert_string_equal(second.environment, "env_1");
+    assert_true(choice_equal(&second.choice, &first.choice));
     assert_true(strv_equal(&second.preload, &first.preload));
     assert_int_equal(second.env.count, 2);
     assert_string_equal(second.env.items[0], first.env.items[0]);

@@ -46,7 +46,7 @@ static void everything_of_a_session(void **state)
     assert_string_equal(id, "a-1");
     assert_string_equal(options.setup, "pip install x");
     assert_string_equal(options.workspace, "/w");
-    assert_string_equal(options.engine, "bubblewrap");
+    assert_string_equal(options.choice.engine, "bubblewrap");
     assert_int_equal(options.mount_count, 3);
     assert_string_equal(options.mounts[0].source, "/s");
     assert_string_equal(options.mounts[0].target, "/t");
@@ -113,6 +113,50 @@ static void what_the_engine_can_not_do(void **state)
     assert_int_equal(create("{\"egressAllow\":[\"a.bc\"],\"network\":true}", &id, &options, &err),
                      -1);
     assert_int_equal(err.code, ERR_BAD_VALUE);
+}
+
+/* What only kern can do gets it where it is there, unless another engine was named. */
+static void where_kern_is_there(void **state)
+{
+    static const char all[] =
+        "{\"image\":\"a\",\"profiles\":[\"vcpu:a\"],\"egressAllow\":[\"a.bc\",\"d.ef\"],"
+        "\"apparmor\":\"p\",\"capDrop\":[\"MKNOD\"],\"enforceLimits\":false,"
+        "\"securityProfile\":\"untrusted\"}";
+    const struct run_in_base both = { .defaults = &defaults, .other_engine = "kern" };
+    const struct run_in_base kern = { .defaults = &defaults, .engine = "kern" };
+    struct options options;
+    struct err err = ERR_INIT;
+    char *id = NULL;
+
+    (void)state;
+    assert_int_equal(session_in_create(TEXT(all), &both, &id, &options, &err), 0);
+    assert_string_equal(options.choice.engine, "kern");
+    assert_string_equal(options.choice.image, "a");
+    assert_string_equal(options.choice.profiles.items[0], "vcpu:a");
+    assert_int_equal(options.choice.egress.count, 2);
+    assert_string_equal(options.choice.apparmor, "p");
+    assert_string_equal(options.choice.security_profile, "untrusted");
+    assert_true(options.choice.some_caps);
+    assert_string_equal(options.choice.cap_drop.items[0], "MKNOD");
+    options_done(&options);
+    assert_int_equal(session_in_create(TEXT("{\"capDrop\":[\"ALL\"]}"), &both, &id, &options, &err),
+                     0);
+    assert_null(options.choice.engine);
+    assert_false(options.choice.some_caps);
+    options_done(&options);
+    assert_int_equal(session_in_create(TEXT("{\"engine\":\"bubblewrap\",\"image\":\"a\"}"), &both,
+                                       &id, &options, &err),
+                     -1);
+    assert_string_equal(err.pointer, "/image");
+    assert_int_equal(session_in_create(TEXT(all), &kern, &id, &options, &err), 0);
+    options_done(&options);
+    assert_int_equal(
+        session_in_create(TEXT("{\"engine\":\"bubblewrap\"}"), &kern, &id, &options, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_SUPPORTED_HERE);
+    assert_int_equal(session_in_create(TEXT("{\"image\":\"a\",\"preload\":[\"json\"]}"), &both, &id,
+                                       &options, &err),
+                     -1);
+    assert_string_equal(err.pointer, "/preload");
 }
 
 static void narrow_callers(void **state)
@@ -252,6 +296,7 @@ int main(void)
         cmocka_unit_test(everything_of_a_session),
         cmocka_unit_test(nothing_is_enough),
         cmocka_unit_test(what_the_engine_can_not_do),
+        cmocka_unit_test(where_kern_is_there),
         cmocka_unit_test(narrow_callers),
         cmocka_unit_test(patches),
         cmocka_unit_test(calls_in_a_session),

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine kern: with the program KERN_BIN where that is set, else with a stand-in that takes
+exactly the arguments kern is to get (kern_stand_in.py)."""
+import os
+import time
+import unittest
+
+import census
+import harness
+import imagekit
+
+KERN = os.environ.get("KERN_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                                  "kern_stand_in.py")
+REAL = "KERN_BIN" in os.environ
+
+
+class KernCase(harness.Case):
+    """The server's engine is kern."""
+
+    engine = "kern"
+    more = ()
+
+    @classmethod
+    def make_daemon(cls):
+        user = harness.USER if os.geteuid() == 0 else None
+        daemon = harness.Daemon(environment={"KERN_SCOPE": "1", "KERN_STARTED_FD": "9"})
+        cache = imagekit.cache(KERN, user) if REAL else os.path.join(daemon.state, "cache")
+        daemon.arguments = ["--engine", cls.engine, "--kern", KERN, "--image-cache", cache,
+                            *cls.more]
+        return daemon
+
+    def box(self, *command, **options):
+        return self.run_command(list(command), **options)
+
+
+class Boxes(KernCase):
+    def test_what_is_in_a_box(self):
+        self.assert_success(self.box("sh", "-c", "echo $HOME $USER; pwd; id -u; cat /proc/1/comm"),
+                            "/home/sandbox sandbox\n/workspace\n0\nkernd-init\n")
+        result = self.box("sh", "-c", "touch /tmp/a /home/sandbox/b /workspace/c; touch /d")
+        self.assertEqual([row["path"] for row in result["files"]], ["c"])
+        self.assertIn("/d", result["stderr"])
+
+    def test_nothing_of_kern_is_in_the_programs_words(self):
+        result = self.box("sh", "-c", "echo out; echo err >&2; exit 3")
+        self.assertEqual((result["stdout"], result["stderr"], result["exitCode"]),
+                         ("out\n", "err\n", 3))
+
+    def test_exit_codes_are_the_programs_own(self):
+        for code in (1, 2, 125, 126, 127, 137, 143, 159):
+            with self.subTest(code=code):
+                result = self.box("sh", "-c", f"echo 'kern: sandbox setup failed' >&2; exit {code}")
+                self.assertEqual((result["exitCode"], result["fault"]), (code, None))
+        result = self.box("no-such-program")
+        self.assertEqual((result["exitCode"], result["fault"]), (127, None))
+
+    def test_languages(self):
+        self.assertEqual(self.run_code("print(6 * 7)")["stdout"], "42\n")
+        self.assertEqual(self.run_code("40 + 2")["results"][0]["data"]["text/plain"], "42")
+        self.assertEqual(self.run_code("echo $((6 * 7))", "bash")["stdout"], "42\n")
+
+    def test_environment_is_the_images_and_the_calls(self):
+        result = self.box("sh", "-c", "echo $A; env", env={"A": "b", "HOME": "/tmp"})
+        found = dict(line.split("=", 1) for line in result["stdout"].splitlines() if "=" in line)
+        self.assertEqual((found["A"], found["HOME"]), ("b", "/tmp"))
+        self.assertFalse([name for name in found if name.startswith(("KERN", "XDG"))], found)
+
+    def test_a_deadline_holds_for_one_that_traps_signals(self):
+        begun = time.monotonic()
+        result = self.box("sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done",
+                                  timeoutS=1)
+        self.assertEqual(result["fault"]["type"], "timeout")
+        self.assertLess(time.monotonic() - begun, harness.seconds(5))
+
+    def test_memory_is_capped(self):
+        result = self.run_code("x = b'x' * (300 << 20)", memoryMb=64)
+        self.assertEqual(result["fault"]["type"], "oom", result)
+
+    def test_network_is_off(self):
+        self.assertNotEqual(self.run_code("import socket; socket.create_connection(('192.0.2.1', 80), 1)")["exitCode"], 0)
+
+    def test_secrets_and_stdin(self):
+        result = self.box("sh", "-c", "cat; cat /run/secrets/key", stdin="in ",
+                                  secrets={"key": "hidden"})
+        self.assertEqual(result["stdout"], "in hidden")
+
+
+class Sessions(KernCase):
+    def make(self, **options):
+        made = self.daemon.post("/v1/sessions", options)
+        self.assertEqual(made.status, 201, made)
+        self.addCleanup(self.daemon.request, "DELETE", f"/v1/sessions/{made.json['id']}")
+        return made.json["id"]
+
+    def test_files_and_kernel(self):
+        session = self.make()
+        path = f"/v1/sessions/{session}"
+        self.daemon.result(f"{path}/run", {"command": ["sh", "-c", "echo a > f"]})
+        self.assertEqual(self.daemon.result(f"{path}/run", {"command": ["cat", "f"]})["stdout"], "a\n")
+        kernel = self.daemon.post(f"{path}/kernels", {"language": "python"})
+        self.assertEqual(kernel.status, 201, kernel)
+        cells = f"{path}/kernels/{kernel.json['id']}/cells"
+        self.daemon.result(cells, {"code": "x = 41"})
+        self.assertEqual(self.daemon.result(cells, {"code": "x + 1"})["results"][0]["data"]
+                         ["text/plain"], "42")
+
+    def test_options_are_kept(self):
+        session = self.make(engine="kern", image="alpine:latest", capDrop=["MKNOD"],
+                            securityProfile="untrusted")
+        options = self.daemon.get(f"/v1/sessions/{session}").json["options"]
+        self.assertEqual({name: options[name] for name in ("engine", "image", "capDrop",
+                                                           "securityProfile", "egressAllow")},
+                         {"engine": "kern", "image": "alpine:latest", "capDrop": ["MKNOD"],
+                          "securityProfile": "untrusted", "egressAllow": []})
+        self.assertEqual(self.daemon.result(f"/v1/sessions/{session}/run",
+                                            {"command": ["true"]})["exitCode"], 0)
+
+
+class Refusals(KernCase):
+    def refused(self, status, code, pointer, words, **options):
+        reply = self.daemon.post("/v1/run", {"command": ["true"], **options})
+        self.assertEqual((reply.status, reply.json["code"]), (status, code), reply)
+        if pointer:
+            self.assertEqual(reply.json["errors"][0]["pointer"], pointer)
+        self.assertIn(words, reply.json["detail"])
+
+    def test_an_image_that_is_not_here(self):
+        self.refused(404, "image_not_found", "/image", "no/such:1", image="no/such:1")
+
+    def test_what_kern_refuses_is_told_in_its_words(self):
+        self.refused(422, "bad_value", "/profiles", "profile", profiles=["vcpu:none"])
+        self.refused(503, "box_start_failed", None, "apparmor", apparmor="no-such-profile")
+
+    def test_mounts(self):
+        place = os.path.join(self.daemon.home, "data")
+        os.mkdir(place, 0o755)
+        with open(os.path.join(place, "f"), "w", encoding="ascii") as file:
+            file.write("there\n")
+        self.assert_success(self.box("cat", "/data/f", mounts={place: "/data"}), "there\n")
+
+
+class Both(KernCase):
+    """bubblewrap makes the boxes, but for what only kern can do."""
+
+    engine = "auto"
+
+    def uid(self, **options):
+        return self.box("id", "-u", **options)["stdout"].strip()
+
+    def test_the_engine_follows_what_is_asked(self):
+        self.assertEqual([self.uid(), self.uid(engine="kern"), self.uid(image="alpine:latest"),
+                          self.uid(engine="bubblewrap"), self.uid(capDrop=["MKNOD"])],
+                         ["1000", "0", "0", "1000", "0"])
+
+    def test_an_engine_that_was_named_is_kept(self):
+        reply = self.daemon.post("/v1/run", {"command": ["true"], "engine": "bubblewrap",
+                                             "image": "alpine:latest"})
+        self.assert_problem(reply, 422, "not_supported_here", "/image")
+
+    def test_both_are_told_of(self):
+        engines = self.daemon.get("/v1/capabilities").json["engines"]
+        self.assertEqual([(row["name"], row["standard"], row["images"], row["ready"], row["why"])
+                          for row in engines],
+                         [("bubblewrap", True, False, True, None), ("kern", False, True, True, None)])
+        self.assertTrue(engines[1]["version"])
+
+
+class Crash(KernCase):
+    def test_nothing_outlives_a_killed_daemon(self):
+        for _ in range(3):
+            self.daemon.post("/v1/run", {"command": ["sleep", "1000"]},
+                             headers={"Prefer": "respond-async"})
+        census.wait_until(lambda: len(self.daemon.box_processes()) >= 3, harness.seconds(20),
+                          "boxes")
+        self.daemon.kill()
+        census.wait_gone(self.daemon.box_processes, harness.seconds(20), "processes of boxes")
+        os.truncate(self.daemon.path("out"), 0)
+        self.daemon.start()
+        self.assertEqual(self.box("true")["exitCode"], 0)
+        self.daemon.wait_settled()
+        kept = os.path.join(self.daemon.runtime, "engine", "kern", "instances")
+        self.assertEqual(os.listdir(kept) if os.path.isdir(kept) else [], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
