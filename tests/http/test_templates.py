@@ -1,71 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes forked of a warm interpreter: the same answers as from booted ones, and the same walls."""
+"""Boxes forked of a warm interpreter: when there are some, and what is between two of them."""
 import contextlib
 import json
 import os
 import signal
-import sys
 import threading
 import unittest
 
 import census
 import harness
 import kernelkit
-import test_kernel_cells
-import test_output
-import test_python
-import test_results
-import test_run
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "escape"))
-import test_escape  # noqa: E402
-
-WITH_TEMPLATES = ("--templates", "1")
-
-# Every test that tells what a program sees and does, once more where its box was forked.
-AGAIN = [test_python.Exits, test_python.Tracebacks, test_python.MainModule,
-         test_python.Environment, test_results.Values, test_results.NotANumber,
-         test_results.BadRepresentations, test_results.MimeBundles, test_results.Figures,
-         test_results.HostileDriverPeer, test_run.Hello, test_run.Input, test_run.FreshBox,
-         test_output.InvalidUtf8, test_output.Caps, test_output.Deadline,
-         test_kernel_cells.Output, test_kernel_cells.Results, test_kernel_cells.Python,
-         test_kernel_cells.Deaths, test_kernel_cells.Hostile,
-         test_escape.Namespaces, test_escape.Processes, test_escape.Kernel, test_escape.Devices,
-         test_escape.HostFiles]
-
-
-def wait_for_template(daemon):
-    """The first call that could use one has it started."""
-    daemon.run_code("1")
-    census.wait_until(lambda: daemon.get("/v1/stats").json["templates"] > 0, harness.seconds(20),
-                      "a template")
-
-
-class Templated:
-    """Of a class of tests: over a daemon that forks."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        wait_for_template(cls.daemon)
-
-    @classmethod
-    def tearDownClass(cls):
-        forks = cls.daemon.get("/v1/stats").json["forks"]
-        super().tearDownClass()
-        assert forks > 0, "nothing was forked"
-
-
-def with_templates(case):
-    name = f"{case.__name__}WithTemplates"
-    return type(name, (Templated, case),
-                {"daemon_arguments": (*case.daemon_arguments, *WITH_TEMPLATES),
-                 "__module__": __name__})
-
-
-for found in AGAIN:
-    globals()[f"{found.__module__}_{found.__name__}"] = with_templates(found)
-
+from templatekit import Templated, WITH_TEMPLATES, wait_for_template
 
 # What makes a box, told by a program in it: the same whether it was booted or forked.
 PORTRAIT = """

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Daemons that fork python boxes of a warm interpreter."""
+import census
+import harness
+
+WITH_TEMPLATES = ("--templates", "1")
+
+
+def wait_for_template(daemon):
+    """The first call that could use one has it started."""
+    daemon.run_code("1")
+    census.wait_until(lambda: daemon.get("/v1/stats").json["templates"] > 0, harness.seconds(20),
+                      "a template")
+
+
+class Templated:
+    """Of a class of tests: over a daemon that forks."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        wait_for_template(cls.daemon)
+
+    @classmethod
+    def tearDownClass(cls):
+        forks = cls.daemon.get("/v1/stats").json["forks"]
+        super().tearDownClass()
+        assert forks > 0, "nothing was forked"
+
+
+def with_templates(case):
+    """The same class of tests over such a daemon."""
+    return type(f"{case.__name__}WithTemplates", (Templated, case),
+                {"daemon_arguments": (*case.daemon_arguments, *WITH_TEMPLATES)})
