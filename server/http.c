@@ -318,6 +318,11 @@ size_t http_exchanges(const struct http *http)
     return atomic_load(&http->edge.exchanges);
 }
 
+size_t http_suspended(const struct http *http)
+{
+    return atomic_load(&http->edge.suspended);
+}
+
 void http_refuse(struct http *http)
 {
     atomic_store(&http->edge.draining, true);
@@ -338,7 +343,7 @@ void http_cancel(struct http *http)
 
 void http_stop(struct http *http)
 {
-    size_t suspended = atomic_load(&http->edge.suspended);
+    size_t suspended = http_suspended(http);
     char count[24];
 
     if (suspended != 0) {

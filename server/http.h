@@ -53,6 +53,9 @@ void http_tick(struct http *http);
 size_t http_connections(const struct http *http);
 size_t http_exchanges(const struct http *http);
 
+/* Connections that are suspended, or were until a moment ago: http_stop wants none. */
+size_t http_suspended(const struct http *http);
+
 /* From now on every new request is refused with 503 and its connection closed. */
 void http_refuse(struct http *http);
 

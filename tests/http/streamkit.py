@@ -2,6 +2,8 @@
 """Streams of events, read as they come, and executions of the daemon under test."""
 import base64
 import os
+import socket
+import threading
 import time
 
 import census
@@ -137,6 +139,19 @@ def output(events, kind="stdout"):
     return (b"" if text and isinstance(text[0], bytes) else "").join(text)
 
 
+def writer(mebibytes):
+    """Code that writes as much, and then a word to standard error."""
+    return f"import os\nfor i in range({mebibytes * 16}): os.write(1, b'0123456789abcdef' * 4096)\n" \
+           "os.write(2, b'end')"
+
+
+class SlowReading:
+    """What came of a call whose client reads a kilobyte a second."""
+
+    def __init__(self, end, grown_mb):
+        self.end, self.wall_s, self.grown_mb = end, end["usage"]["wallMs"] / 1e3, grown_mb
+
+
 class Case(harness.Case):
     def stream(self, method, target, body=None, **options):
         stream = Stream(self.daemon, method, target, body, **options)
@@ -184,6 +199,34 @@ class Case(harness.Case):
             stats = self.daemon.get("/v1/stats").json
             return (stats["running"], stats["queued"]) == (0, 0)
         census.wait_until(quiet, harness.seconds(limit), "an idle server")
+
+    def beside_a_slow_reader(self, code, limit=60, **options):
+        """Streams the code's output to such a client until the program ends."""
+        settled = peak = self.resident_mb()
+        stream = self.code_stream(code, **options)
+        stream.connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stop = threading.Event()
+
+        def drip():
+            while not stop.wait(1):
+                stream.connection.socket.recv(1024)
+
+        def watch():
+            nonlocal peak
+            while not stop.wait(0.1):
+                peak = max(peak, self.resident_mb())
+
+        threads = [threading.Thread(target=target) for target in (drip, watch)]
+        for thread in threads:
+            thread.start()
+        try:
+            end = self.ended(stream.header("X-Execution-Id"), limit)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        stream.reset()
+        return SlowReading(end, peak - settled)
 
     def restart(self):
         """SIGKILL, and a new daemon on the same directories and port."""

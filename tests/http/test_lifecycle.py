@@ -121,6 +121,40 @@ class Stopped(unittest.TestCase):
         self.assertEqual((reply.status, reply.json["stdout"]), (200, "done\n"))
         self.ended()
 
+    def test_every_way_to_wait_ends(self):
+        """No connection stays suspended: kernd aborts when it finds one at its end."""
+        run = {"command": ["sh", "-c", "echo up; sleep 60"]}
+        waiting = []
+
+        def send(method, target, body=None, **headers):
+            connection = self.daemon.connect(("tcp", "unix")[len(waiting) % 2])
+            self.addCleanup(connection.close)
+            connection.request(method, target, {
+                **self.daemon.authorization(), "Content-Type": "application/json",
+                **{name.replace("_", "-"): value for name, value in headers.items()}},
+                b"" if body is None else harness.as_json(body))
+            waiting.append(connection)
+
+        reply = self.daemon.post("/v1/run", {**run, "id": "followed"},
+                                 headers={"Prefer": "respond-async"})
+        self.assertEqual(reply.status, 202)
+        send("POST", "/v1/run", {**run, "id": "waited-for"})
+        send("POST", "/v1/run", {**run, "id": "waited-for"})
+        send("POST", "/v1/run", {**run, "id": "half-a-minute"}, Prefer="respond-async, wait=30")
+        send("GET", "/v1/executions/followed?waitS=30")
+        for accept in ("application/x-ndjson", "text/event-stream"):
+            send("POST", "/v1/run", run, Accept=accept)
+            send("GET", "/v1/executions/followed/events?follow=true", Accept=accept)
+        for accept in ("application/x-ndjson", "application/json"):
+            send("POST", "/v1/batch", {"items": [run, run], "concurrency": 1}, Accept=accept)
+        census.wait_until(lambda: self.daemon.get("/v1/stats").json["running"] >= 7,
+                          harness.seconds(20), "all that runs")
+        self.daemon.process.send_signal(signal.SIGTERM)
+        for connection in waiting:
+            self.assertIn(connection._head()[1], (200, 202))
+        self.ended()
+        self.assertNotIn("never finished", self.daemon.log())
+
     def test_new_connections_are_refused(self):
         connection = send_run(self.daemon, {"code": "sleep 2; echo done", "language": "bash"})
         idle = self.daemon.connect()

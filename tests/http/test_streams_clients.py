@@ -8,6 +8,7 @@ import unittest
 
 import census
 import harness
+import sessionkit
 import streamkit
 from streamkit import NDJSON, SSE, complete, output
 
@@ -143,6 +144,28 @@ class Gone(streamkit.Case):
         self.idle()
 
 
+class GoneFromSession(sessionkit.Case, streamkit.Case):
+    def test_its_call_ends_and_the_session_is_usable(self):
+        session = self.session()
+        for accept in ("application/json", NDJSON):
+            with self.subTest(accept=accept):
+                mark = harness.new_mark()
+                connection = self.daemon.connect()
+                connection.request("POST", f"{session.path}/runCode", {
+                    **self.daemon.authorization(), "Accept": accept,
+                    "Content-Type": "application/json"}, harness.as_json({
+                        "code": "import time; time.sleep(8); open('late', 'w')",
+                        "language": "python", "env": {"MARK": mark}}))
+                census.wait_until(lambda: census.with_environment(mark), harness.seconds(15),
+                                  "the start")
+                connection.reset()
+                with self.within(2):
+                    self.assert_success(session.run(["echo", "usable"]), "usable\n")
+                census.wait_gone(lambda: census.with_environment(mark), harness.seconds(3),
+                                 "the box")
+                self.assertEqual((session.names(), session.get()["executions"]), ([], []))
+
+
 class Readers(streamkit.Case):
     # Two hundred clients wait at once, and descriptors cost nothing.
     daemon_arguments = ("--connections", "600")
@@ -186,41 +209,18 @@ class Readers(streamkit.Case):
     def test_a_slow_reader_of_much_output(self):
         """64 MiB, read at a kilobyte a second: neither the program nor the memory notice."""
         self.run_command(["true"])
-        code = "import os\nfor i in range(1024): os.write(1, b'0123456789abcdef' * 4096)\n"
-        started = time.monotonic()
-        alone = self.run_code(code + "os.write(2, b'end')", trackFiles=False)
-        plain_s = time.monotonic() - started
+        code = streamkit.writer(64)
+        alone = self.run_code(code, trackFiles=False)
         self.assertEqual(len(alone["stdout"]), 64 * MIB)
+        plain_s = alone["usage"]["wallMs"] / 1e3
         del alone
-        settled = self.resident_mb()
-        stream = self.code_stream(code + "os.write(2, b'end')", trackFiles=False)
-        stream.connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        name = stream.header("X-Execution-Id")
-        started = time.monotonic()
-        stop, peak = threading.Event(), [0]
-
-        def drip():
-            while not stop.wait(1):
-                stream.connection.socket.recv(1024)
-
-        def watch():
-            while not stop.wait(0.1):
-                peak[0] = max(peak[0], self.resident_mb())
-
-        threads = [threading.Thread(target=target) for target in (drip, watch)]
-        for thread in threads:
-            thread.start()
-        value = self.ended(name, limit=60)
-        took = time.monotonic() - started
-        stop.set()
-        for thread in threads:
-            thread.join()
-        self.assertEqual((value["exitCode"], value["truncated"]), (0, False))
-        self.assertEqual(value["cutStreams"][0]["bytes"], 64 * MIB)
-        self.assertLess(took, 3 * plain_s + harness.seconds(5), "the box was held up")
+        slow = self.beside_a_slow_reader(code, trackFiles=False)
+        self.assertEqual((slow.end["exitCode"], slow.end["truncated"]), (0, False))
+        self.assertEqual(slow.end["cutStreams"][0]["bytes"], 64 * MIB)
+        self.assertLess(slow.wall_s, 3 * plain_s + harness.seconds(5), "the box was held up")
         # The result itself, as for a caller who waits, and little for the reader.
-        self.assert_grown_less(peak[0] - settled, 64 + 64)
-        stream.reset()
+        self.assert_grown_less(slow.grown_mb, 64 + 64)
+        name = slow.end["id"]
         self.assertEqual(len(self.daemon.get(f"/v1/executions/{name}/stdout").body), 64 * MIB)
 
     def test_a_log_that_is_full_says_so(self):
