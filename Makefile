@@ -210,7 +210,10 @@ $(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(call object,$(FUZZ_MAIN)) $(LIBRARY
 	$(call say,LD,$@)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ \
 	    $(filter %.o %.a,$^) $(LIBRARY_LIBS)
 
-$(PAGES): $(O)/made/%: docs/man/%.in docs/man/generate.py $(SHIPPED) $(O)/made/openapi.json
+$(O)/made/prefix: FORCE
+	$(call remember,$(PREFIX))
+
+$(PAGES): $(O)/made/%: docs/man/%.in docs/man/generate.py $(SHIPPED) $(O)/made/openapi.json $(O)/made/prefix
 	$(call say,MAN,$@)$(PYTHON) -B docs/man/generate.py $< $(O)/kernd $(O)/made/openapi.json \
 	    $(PREFIX)/libexec/kernd >$@
 
@@ -435,7 +438,7 @@ uninstall:
 # The committed tree, byte for byte the same each time: git gives its files the commit's time.
 DIST := dist/kernd-$(VERSION).tar.gz
 dist:
-	$(Q)mkdir -p dist
+	$(Q)mkdir -p $(dir $(DIST))
 	$(Q)git -c tar.umask=0022 archive --prefix=kernd-$(VERSION)/ HEAD | gzip -9n >$(DIST)
 	$(Q)echo $(DIST)
 
