@@ -26,8 +26,8 @@ static struct json_object *build(const char *text, size_t size)
     if (tokener == NULL) {
         return NULL;
     }
-    /* Not JSON_TOKENER_STRICT: json_scan has looked at the form, and json-c since 0.18 takes a number
-     * above 64 bits for no JSON then, which is a wrong value and to be told as one. */
+    /* Not JSON_TOKENER_STRICT: json_scan has looked at the form, and json-c since 0.18 takes a
+     * number above 64 bits for no JSON then, which is a wrong value and to be told as one. */
     json_tokener_set_flags(tokener, JSON_TOKENER_VALIDATE_UTF8);
     tree = json_tokener_parse_ex(tokener, text, (int)size);
     if (json_tokener_get_error(tokener) != json_tokener_success) {
