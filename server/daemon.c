@@ -317,9 +317,7 @@ static bool is_quiet(struct daemon *daemon)
     struct sandbox_stats stats;
 
     sandbox_stats(daemon->sandbox, &stats);
-    /* A connection may be resumed, answered and over before whoever resumed it has counted that. */
-    return http_exchanges(daemon->http) == 0 && http_suspended(daemon->http) == 0 &&
-           stats.running == 0 && stats.queued == 0;
+    return http_is_quiet(daemon->http) && stats.running == 0 && stats.queued == 0;
 }
 
 static void wait_until_quiet(struct daemon *daemon, int64_t deadline, unsigned stops)

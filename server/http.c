@@ -318,9 +318,9 @@ size_t http_exchanges(const struct http *http)
     return atomic_load(&http->edge.exchanges);
 }
 
-size_t http_suspended(const struct http *http)
+bool http_is_quiet(const struct http *http)
 {
-    return atomic_load(&http->edge.suspended);
+    return http_exchanges(http) == 0 && atomic_load(&http->edge.suspended) == 0;
 }
 
 void http_refuse(struct http *http)
@@ -343,7 +343,7 @@ void http_cancel(struct http *http)
 
 void http_stop(struct http *http)
 {
-    size_t suspended = http_suspended(http);
+    size_t suspended = atomic_load(&http->edge.suspended);
     char count[24];
 
     if (suspended != 0) {

@@ -9,6 +9,7 @@
 #ifndef KERND_SERVER_HTTP_H
 #define KERND_SERVER_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,8 +54,11 @@ void http_tick(struct http *http);
 size_t http_connections(const struct http *http);
 size_t http_exchanges(const struct http *http);
 
-/* Connections that are suspended, or were until a moment ago: http_stop wants none. */
-size_t http_suspended(const struct http *http);
+/*
+ * No request is under way, and no connection counts as suspended, as http_stop wants it: one may be
+ * resumed, answered and over before whoever resumed it has counted that.
+ */
+bool http_is_quiet(const struct http *http);
 
 /* From now on every new request is refused with 503 and its connection closed. */
 void http_refuse(struct http *http);
