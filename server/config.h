@@ -41,7 +41,6 @@ struct config {
     char *kern;        /* NULL: found in PATH */
     char *image;       /* NULL: the sandbox's default */
     char *image_cache; /* NULL until set or resolved */
-    bool image_pull;   /* callers may have images fetched from registries */
     char *user;        /* NULL: "nobody" when started as root */
     bool allow_root;
     bool hint;           /* print a line to paste when ready, also when stdout is no terminal */

@@ -29,8 +29,7 @@ static bool is_reason(const char *line)
     return false;
 }
 
-/* The first such line, else all that was said; the caller frees. */
-static char *reason_of(const char *words)
+char *remedy_kern_reason(const char *words)
 {
     for (const char *line = words; line != NULL && *line != '\0';) {
         size_t size = strcspn(line, "\n");
@@ -48,13 +47,13 @@ static char *reason_of(const char *words)
 int remedy_kern_explain(const char *words, const char *exit_text, const struct remedy_host *host,
                         struct err *err)
 {
-    CLEANUP_FREE char *reason = reason_of(words);
+    CLEANUP_FREE char *reason = remedy_kern_reason(words);
     const char *shown = reason[0] == '\0' ? "it said nothing" : reason;
 
     if (text_starts_with(reason, "error: image ") && strstr(reason, "--pull never") != NULL) {
         (void)err_field(err, ERR_IMAGE_NOT_FOUND, "/image", "the image is not on this host: %s",
                         shown);
-        return err_remedy(err, "load it (PUT /v1/images/load) or pull it (POST /v1/images/pull)");
+        return err_remedy(err, "load it (POST /v1/images/load)");
     }
     if (text_starts_with(reason, "error: config:")) {
         return err_field(err, ERR_BAD_VALUE, "/profiles", "kern refuses: %s", shown);

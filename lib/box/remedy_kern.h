@@ -7,6 +7,9 @@
 
 #include "lib/box/remedy.h"
 
+/* The line of kern's words that says why, else all of them; the caller frees. Pure. */
+char *remedy_kern_reason(const char *words);
+
 /*
  * As remedy_explain, from kern's words. What the caller asked for and kern refuses is
  * IMAGE_NOT_FOUND (no such image on this host) or BAD_VALUE with kern's own sentence. Pure. Returns

@@ -19,6 +19,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "lib/base/fd.h"
+#include "lib/box/images.h"
 #include "lib/box/seccomp.h"
 #include "lib/journal/journal.h"
 #include "lib/sandbox/admission.h"
@@ -292,6 +293,16 @@ const struct limits *sandbox_defaults(const struct sandbox *sandbox)
 struct steps_totals *sandbox_steps(struct sandbox *sandbox)
 {
     return &sandbox->steps;
+}
+
+int sandbox_images_list(struct sandbox *sandbox, struct buf *out, struct err *err)
+{
+    return images_list(sandbox->boxes, out, err);
+}
+
+int sandbox_images_load(struct sandbox *sandbox, int file, struct strv *ret_names, struct err *err)
+{
+    return images_load(sandbox->boxes, file, ret_names, err);
 }
 
 size_t sandbox_engines(struct sandbox *sandbox,

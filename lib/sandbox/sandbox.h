@@ -101,6 +101,10 @@ const struct limits *sandbox_defaults(const struct sandbox *sandbox);
 void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats);
 /* Where the time of all calls went, for any thread; the server adds its own part. */
 struct steps_totals *sandbox_steps(struct sandbox *sandbox);
+/* As images_list and images_load (lib/box/images.h). */
+int sandbox_images_list(struct sandbox *sandbox, struct buf *out, struct err *err);
+int sandbox_images_load(struct sandbox *sandbox, int file, struct strv *ret_names, struct err *err);
+
 /* As boxes_engines: each is probed when that is due. */
 size_t sandbox_engines(struct sandbox *sandbox,
                        struct boxes_engine_view ret_views[BOXES_ENGINES_MAX]);

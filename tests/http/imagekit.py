@@ -138,23 +138,44 @@ def write_layer(file):
     layer.tar.close()
 
 
-def write(path, names=NAMES):
-    """Writes the whole archive: one layer, one image, these names."""
-    layer_path = path + ".layer"
-    with open(layer_path, "wb") as file:
-        write_layer(file)
+def tiny(name):
+    """The bytes of an archive whose image holds one text."""
+    layer = io.BytesIO()
+    made = Layer(layer)
+    made.text("etc/tiny", name)
+    made.tar.close()
+    archive = io.BytesIO()
+    _pack(archive, [name], layer.getvalue())
+    return archive.getvalue()
+
+
+def _pack(file, names, layer):
+    """The archive around a layer, which is bytes or a path."""
     config = {"architecture": "amd64", "os": "linux",
               "config": {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
                                  "LANG=C.UTF-8"], "Cmd": ["sh"]},
               "rootfs": {"type": "layers", "diff_ids": []}}
     manifest = [{"Config": "config.json", "RepoTags": list(names), "Layers": ["layer.tar"]}]
-    with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as archive:
-        for name, value in (("manifest.json", manifest), ("config.json", config)):
-            data = json.dumps(value).encode()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        parts = [("manifest.json", json.dumps(manifest).encode()),
+                 ("config.json", json.dumps(config).encode())]
+        if isinstance(layer, bytes):
+            parts.append(("layer.tar", layer))
+        else:
+            archive.add(layer, "layer.tar")
+        for name, data in parts:
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-        archive.add(layer_path, "layer.tar")
+
+
+def write(path, names=NAMES):
+    """Writes the whole archive: one layer, one image, these names."""
+    layer_path = path + ".layer"
+    with open(layer_path, "wb") as file:
+        write_layer(file)
+    with open(path, "wb") as file:
+        _pack(file, names, layer_path)
     os.unlink(layer_path)
 
 

@@ -165,15 +165,6 @@ def load(given):
         print(f"loaded '{name}'")
 
 
-def pull(given):
-    if len(given) != 1:
-        usage("pull IMAGE")
-    if given[0].startswith("missing"):
-        fail("pull: no such image in the registry")
-    sys.stderr.write("kern: pulling layer 1 of 1\n")
-    print(f"pulled {given[0]}")
-
-
 def main():
     check = sys.argv[1:2]
     if check == ["--version"]:
@@ -183,8 +174,6 @@ def main():
                            "dangling": False} for name in known_images()]))
     elif check == ["load"]:
         load(sys.argv[2:])
-    elif check == ["pull"]:
-        pull(sys.argv[2:])
     else:
         check_environment()
         words = parse(sys.argv[1:])

@@ -165,6 +165,51 @@ class Both(KernCase):
         self.assertTrue(engines[1]["version"])
 
 
+class Images(KernCase):
+    """A cache of its own, empty at first."""
+
+    @classmethod
+    def make_daemon(cls):
+        daemon = super().make_daemon()
+        daemon.arguments[daemon.arguments.index("--image-cache") + 1] = os.path.join(daemon.state,
+                                                                                    "own")
+        return daemon
+
+    def names(self):
+        reply = self.daemon.get("/v1/images")
+        self.assertEqual(reply.status, 200, reply)
+        return [row["name"] for row in reply.json["items"]]
+
+    def load(self, data):
+        return self.daemon.request("POST", "/v1/images/load", data, media_type="application/x-tar")
+
+    def test_load_list_and_run(self):
+        name = "loaded/by-test:1"
+        self.assertNotIn(name, self.names())
+        missing = self.daemon.post("/v1/run", {"command": ["true"], "image": name})
+        self.assert_problem(missing, 404, "image_not_found", "/image")
+        reply = self.load(imagekit.tiny(name))
+        self.assertEqual((reply.status, reply.json), (200, {"loaded": [name]}))
+        self.assertIn(name, self.names())
+        if REAL:  # the stand-in has the host's files for every image
+            self.assertEqual(self.box("/hello", image=name)["exitCode"], 127)
+
+    def test_what_is_no_archive(self):
+        reply = self.load(b"nothing")
+        self.assert_problem(reply, 422, "bad_archive")
+        self.assertIn("kern refuses", reply.json["detail"])
+
+
+class WithoutKern(harness.Case):
+    daemon_arguments = ("--engine", "bubblewrap")
+
+    def test_no_images(self):
+        self.assert_problem(self.daemon.get("/v1/images"), 422, "not_supported_here")
+        self.assert_problem(self.daemon.request("POST", "/v1/images/load", b"x",
+                                                media_type="application/x-tar"),
+                            422, "not_supported_here")
+
+
 class Crash(KernCase):
     def test_nothing_outlives_a_killed_daemon(self):
         for _ in range(3):
