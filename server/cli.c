@@ -98,7 +98,7 @@ void cli_help(FILE *out)
         "                          through a server that is started if need be (with the "
         "options);\n"
         "                          --workspace DIR[:ro] is the directory that tools work in\n"
-        "  kernd mcp install --client NAME   print what to configure in a client\n"
+        "  kernd mcp install --client NAME   print what to configure in a client; --write: do it\n"
         "  kernd token new --scope run|full [--name TEXT] [--expires 30d]   make a token, shown "
         "once\n"
         "  kernd token list, kernd token revoke ID\n"
