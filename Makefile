@@ -258,7 +258,7 @@ check-http: all
 	$(Q)$(RUN_TESTS) $(T:%=--only %) $(HTTP_FOLDERS:%=--http %)
 
 # Programs that others wrote, from npm: judges and light clients; then also those that are large.
-CLIENT_FOLDERS := tests/clients/mcp
+CLIENT_FOLDERS := tests/clients/mcp tests/clients/description tests/clients/typed
 ALL_CLIENT_FOLDERS := $(CLIENT_FOLDERS) tests/clients/agents
 .PHONY: check-clients check-clients-all
 check-clients: all

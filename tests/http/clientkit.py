@@ -33,7 +33,7 @@ class Group:
             self._install()
         for folder in (os.path.dirname(self.source), self.source):
             for entry in os.listdir(folder):
-                if entry.endswith(".mjs"):  # beside the packages, where node finds them
+                if entry.endswith((".mjs", ".ts")):  # beside the packages, where node finds them
                     shutil.copy(os.path.join(folder, entry), self.place)
 
     def _install(self):
