@@ -2,7 +2,7 @@
 /*
  * pack: the walk over a workspace and libarchive's tar writer.
  * Owns: nothing between calls.
- * Threads: any; the thread's locale is changed for the time of a call.
+ * Threads: any; the thread's locale is changed for the time of a call; squeeze.c has its own.
  * May include: base, libarchive.
  */
 #include "lib/work/pack.h"
@@ -25,10 +25,11 @@
 #include "lib/work/link.h"
 #include "lib/work/path.h"
 #include "lib/work/put.h"
+#include "lib/work/squeeze.h"
 #include "lib/work/walk.h"
 
 #define PIECE ((size_t)256 * 1024)
-#define OUT_PIECE (64 * 1024)
+#define OUT_PIECE (256 * 1024)
 #define PADDED_MAX ((off_t)1 << 30)
 #define ZEROS ((size_t)4 * 1024 * 1024)
 #define EXTENTS_MAX 65536 /* a file with more holes is left out: its holes would cost as data */
@@ -38,14 +39,12 @@ struct packing {
     const struct pack_options *options;
     struct archive *archive;
     struct archive_entry *entry;
-    int out;
-    struct hash *hash;
+    struct squeeze *squeeze;
     struct pack_result result;
     char *piece;
     char *zeros;     /* never written to, so it costs no memory */
     off_t unwritten; /* bytes of the file being written that are still to come */
-    bool too_big;
-    int out_errno;
+    bool dense;      /* that file has no holes to look for */
 };
 
 void pack_result_done(struct pack_result *result)
@@ -69,25 +68,13 @@ static void leave_out(struct packing *packing, const char *path, const char *why
     result->left[result->left_count++] = (struct pack_left){ .path = alloc_text(path), .why = why };
 }
 
-/*
- * libarchive's output: counts, hashes, passes on. A failure is remembered and the rest swallowed:
- * told to libarchive, it would not free its buffers (3.6.2).
- */
+/* libarchive's output. It never fails here: check() asks how it went. */
 static la_ssize_t output(struct archive *archive, void *context, const void *data, size_t size)
 {
     struct packing *packing = context;
 
     (void)archive;
-    packing->result.bytes += size;
-    if (packing->options->max_bytes > 0 && packing->result.bytes > packing->options->max_bytes) {
-        packing->too_big = true;
-    }
-    if (!packing->too_big && packing->out_errno == 0) {
-        hash_add(packing->hash, data, size);
-        if (fd_write_full(packing->out, data, size) < 0) {
-            packing->out_errno = errno;
-        }
-    }
+    squeeze_add(packing->squeeze, data, size);
     return (la_ssize_t)size;
 }
 
@@ -97,16 +84,8 @@ static int check(struct packing *packing, bool worked, struct err *err)
     if (cancel_get(packing->options->cancel) != CANCEL_NONE) {
         return err_set(err, ERR_CANCELLED, 0, "the archive was not finished");
     }
-    if (packing->too_big) {
-        return err_set(err, ERR_STORE_FULL, 0, "the archive is larger than %llu bytes",
-                       (unsigned long long)packing->options->max_bytes);
-    }
-    if (packing->out_errno == ENOSPC || packing->out_errno == EDQUOT) {
-        return err_set(err, ERR_STORE_FULL, packing->out_errno, "no space is left for the archive");
-    }
-    if (packing->out_errno != 0) {
-        return err_set(err, ERR_IO, packing->out_errno, "the archive can't be written: %s",
-                       err_errno_text(packing->out_errno));
+    if (squeeze_check(packing->squeeze, err) < 0) {
+        return -1;
     }
     return worked ? 0
                   : err_set(err, ERR_IO, 0, "the archive can't be made: %s",
@@ -121,9 +100,6 @@ static bool map_holes(struct archive_entry *entry, int fd, const struct stat *st
 {
     off_t at = 0;
 
-    if (status->st_size == 0 || (off_t)status->st_blocks * BLOCK_BYTES >= status->st_size) {
-        return true;
-    }
     for (int extents = 0; at < status->st_size; extents++) {
         off_t data = lseek(fd, at, SEEK_DATA);
         off_t hole = data >= 0 ? lseek(fd, data, SEEK_HOLE) : -1;
@@ -177,7 +153,7 @@ static size_t read_piece(struct packing *packing, int fd, off_t at, off_t end,
                          const char **ret_bytes)
 {
     size_t want = end - at < (off_t)PIECE ? (size_t)(end - at) : PIECE;
-    off_t data = lseek(fd, at, SEEK_DATA);
+    off_t data = packing->dense ? at : lseek(fd, at, SEEK_DATA);
     ssize_t got = 0;
 
     if (data < 0 && errno != ENXIO) {
@@ -228,7 +204,8 @@ static int add_file(struct packing *packing, const struct walk_entry *found, con
         return 0;
     }
     describe(packing->entry, name, &status);
-    if (!map_holes(packing->entry, fd, &status)) {
+    packing->dense = (off_t)status.st_blocks * BLOCK_BYTES >= status.st_size;
+    if (!packing->dense && !map_holes(packing->entry, fd, &status)) {
         leave_out(packing, found->path, "holes");
         return 0;
     }
@@ -316,11 +293,6 @@ static int open_writer(struct packing *packing, struct err *err)
     struct archive *archive = packing->archive;
     bool worked = archive_write_set_format_pax_restricted(archive) >= ARCHIVE_WARN;
 
-    if (packing->options->gzip) {
-        worked = worked && archive_write_add_filter_gzip(archive) >= ARCHIVE_WARN &&
-                 archive_write_set_options(archive, "gzip:compression-level=1,gzip:!timestamp") >=
-                     ARCHIVE_WARN;
-    }
     worked = worked && archive_write_set_bytes_per_block(archive, OUT_PIECE) >= ARCHIVE_WARN &&
              archive_write_set_bytes_in_last_block(archive, 1) >= ARCHIVE_WARN &&
              archive_write_open2(archive, packing, NULL, output, NULL, NULL) >= ARCHIVE_WARN;
@@ -334,16 +306,51 @@ static int write_archive(struct packing *packing, struct walk *walk, struct err 
     if (result == 0) {
         result = add_all(packing, walk, err);
     }
+    if (result < 0) {
+        squeeze_abort(packing->squeeze);
+    }
     if (result < 0 && packing->unwritten > PADDED_MAX) {
         /* Closing would fill the member up with zeros; this way its buffer is lost instead. */
         (void)archive_write_fail(packing->archive);
         return -1;
     }
-    packing->too_big = packing->too_big || result < 0; /* no more output */
     if (archive_write_close(packing->archive) < ARCHIVE_WARN && result == 0) {
         return check(packing, false, err);
     }
     return result < 0 ? -1 : check(packing, true, err);
+}
+
+/* libarchive stores a name as UTF-8 only if the thread's locale says that it is. */
+static int write_in_utf8(struct packing *packing, struct walk *walk, struct err *err)
+{
+    locale_t old = uselocale(charset_utf8());
+    int result;
+
+    packing->archive = archive_write_new();
+    packing->entry = archive_entry_new();
+    packing->piece = alloc_zero(1, PIECE);
+    packing->zeros = alloc_zero(1, ZEROS);
+    result = write_archive(packing, walk, err);
+    free(packing->piece);
+    free(packing->zeros);
+    archive_entry_free(packing->entry);
+    (void)archive_write_free(packing->archive);
+    (void)uselocale(old);
+    return result;
+}
+
+/* The end of the file, and what came of it. */
+static int finish(struct packing *packing, int result, struct err *err)
+{
+    struct squeeze_result squeezed;
+
+    if (squeeze_close(packing->squeeze, &squeezed, result == 0 ? err : NULL) < 0 || result < 0) {
+        pack_result_done(&packing->result);
+        return -1;
+    }
+    packing->result.bytes = squeezed.bytes;
+    memcpy(packing->result.digest, squeezed.digest, sizeof(packing->result.digest));
+    return 0;
 }
 
 int pack_write(int root, const struct pack_options *options, int out,
@@ -352,33 +359,23 @@ int pack_write(int root, const struct pack_options *options, int out,
     struct walk_options how = { .start = options->directory,
                                 .recursive = true,
                                 .skip = options->skip };
-    struct packing packing = { .options = options, .out = out };
+    struct squeeze_options squeezing = { .out = out,
+                                         .gzip = options->gzip,
+                                         .max_bytes = options->max_bytes };
+    struct packing packing = { .options = options };
     struct walk *walk = NULL;
-    locale_t old;
     int result;
 
     if (walk_open(root, &how, &walk, err) < 0) {
         return -1;
     }
-    /* libarchive stores a name as UTF-8 only if the thread's locale says that it is. */
-    old = uselocale(charset_utf8());
-    packing.archive = archive_write_new();
-    packing.entry = archive_entry_new();
-    packing.hash = hash_new();
-    packing.piece = alloc_zero(1, PIECE);
-    packing.zeros = alloc_zero(1, ZEROS);
-    result = write_archive(&packing, walk, err);
-    free(packing.piece);
-    free(packing.zeros);
-    hash_end_hex(packing.hash, packing.result.digest);
-    archive_entry_free(packing.entry);
-    (void)archive_write_free(packing.archive);
-    (void)uselocale(old);
-    walk_close(walk);
-    if (result < 0) {
-        pack_result_done(&packing.result);
-        return -1;
+    result = squeeze_open(&squeezing, &packing.squeeze, err);
+    if (result == 0) {
+        result = finish(&packing, write_in_utf8(&packing, walk, err), err);
     }
-    *ret_result = packing.result;
-    return 0;
+    walk_close(walk);
+    if (result == 0) {
+        *ret_result = packing.result;
+    }
+    return result;
 }

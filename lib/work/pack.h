@@ -5,7 +5,8 @@
  * Plain ustar where that can say it, pax where it can't (long or non-ASCII names, sparse files), so
  * that every tar reads it, and simple trees are read by the simplest. Members are sorted; owner is
  * 0/0; hard links are stored as files of their own. Memory is flat. A file that changes while it is
- * read is stored with the size it had, cut or filled with zeros. Any thread.
+ * read is stored with the size it had, cut or filled with zeros. Any thread; a second one
+ * compresses and writes meanwhile (squeeze.h).
  */
 #ifndef KERND_WORK_PACK_H
 #define KERND_WORK_PACK_H

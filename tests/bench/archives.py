@@ -6,8 +6,8 @@
 
 Two trees: ten files of the same size, half of them noise and half of them text (--large: MiB in
 all, 64), and many files of 1 KiB (--small: 2000). --full is 1024 MiB and 20,000 files. kernd packs
-with gzip level 1 on one thread and syncs the archive to disk; tar is measured with `gzip -1` (the
-same level, on a second core) and as plain `tar czf` (level 6). Prints a Markdown table of seconds
+with gzip level 1, on a second thread, and syncs the archive to disk; tar is measured with `gzip -1`
+(the same level, a second process) and as plain `tar czf` (level 6). Prints a Markdown table of seconds
 (median) and the daemon's peak memory before and after.
 """
 import argparse
