@@ -69,7 +69,7 @@ def _number_or_null(value, name, context):
 SESSION_MEMBERS = ("id state labels createdAt updatedAt lastUsedAt expiresAt ownedWorkspace "
                    "workspaceBytes workspaceFiles runningExecutions executions kernels options").split()
 SESSION_OPTIONS = ("engine image profiles egressAllow securityProfile apparmor capDrop workspace setup snapshotId environment preload timeoutS memoryMb cpus pids diskMb maxOutputBytes "
-                   "requireLimits network mounts envNames depsReadonly trackFiles idleTimeoutS ttlS "
+                   "requireLimits network isolation mounts envNames depsReadonly trackFiles idleTimeoutS ttlS "
                    "prewarm").split()
 
 
