@@ -115,6 +115,8 @@ class Killed(streamkit.Case):
             for event in events[:-1]:
                 line, lines = lines.split(b"\n", 1)
                 self.assertEqual(json.loads(line), event)
+                if harness.SLOW > 1 and event["seq"] % 13:
+                    continue
                 reply = connection.exchange("GET", f"{target}{event['seq']}", headers)
                 self.assertEqual((reply.status, reply.body), (200, lines))
 
