@@ -376,7 +376,7 @@ analyze:
 
 PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
     libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libinih-dev zlib1g-dev libedit-dev \
-    libedit2 libcmocka-dev python3 python3-yaml curl python3-pip bzip2 xz-utils zstd
+    libedit2 libcmocka-dev python3 python3-yaml curl python3-pip bzip2 xz-utils zstd libarchive-tools
 # Beside the tools, shells to complete in and the Python packages that must work in a box.
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git mandoc zsh fish \
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives, good and bad, and the calls that take and give them."""
+import gzip
 import io
 import tarfile
 
@@ -21,6 +22,20 @@ def archive(*members, mode="w:gz", form=tarfile.PAX_FORMAT):
         for info, data in members:
             tar.addfile(info, io.BytesIO(data))
     return out.getvalue()
+
+
+def plain_ustar(files):
+    """As minimal writers do it: no directories, mode 0644, no owner, no time, names as raw bytes."""
+    blocks = []
+    for name, data in files.items():
+        head = bytearray(512)
+        for at, text in ((0, name.encode()), (100, b"0000644"), (108, b"0000000"), (116, b"0000000"),
+                         (124, b"%011o" % len(data)), (136, b"0" * 11), (148, b" " * 8), (156, b"0"),
+                         (257, b"ustar\x0000")):
+            head[at:at + len(text)] = text
+        head[148:156] = b"%06o\0 " % sum(head)
+        blocks += [bytes(head), data, bytes(-len(data) % 512)]
+    return gzip.compress(b"".join(blocks) + bytes(1024), 1)
 
 
 def link(name, target, kind=tarfile.SYMTYPE):

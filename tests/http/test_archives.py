@@ -309,6 +309,34 @@ class Tools(Case):
                 found = self.back_and_forth(data.getvalue(), self.with_python)
                 self.assertEqual(found, self.tree(source))
 
+    def with_bsdtar(self, path, out):
+        self.run_tool("bsdtar", "-xpf", path, "-C", out)
+
+    def test_bsdtar(self):
+        source = self.folder()
+        self.fill(source)
+        for form in ("pax", "gnutar"):
+            with self.subTest(form=form):
+                path = os.path.join(self.folder(), "x.tar.gz")
+                self.run_tool("bsdtar", "-C", source, "-czf", path, "--format", form, ".")
+                with open(path, "rb") as file:
+                    found = self.back_and_forth(file.read(), self.with_bsdtar)
+                self.assertEqual(found, self.tree(source))
+
+    def test_minimal_writers(self):
+        """Files alone without directories, and ustar with directories, modes and times."""
+        files = {"a/b/c.txt": b"hello", "bin": os.urandom(200000), "zero": b"", "é ☃": b"x",
+                 "x" * 100: b"long", "full": b"y" * 512}
+        members = [member("d", type=tarfile.DIRTYPE, mode=0o755),
+                   *(member(name, data, mode=0o600, mtime=1.5e9) for name, data in files.items())]
+        for data in (archivekit.plain_ustar(files), archive(*members, form=tarfile.USTAR_FORMAT)):
+            session = self.session()
+            self.send_good(session, data, "?replace=true")
+            for name, content in files.items():
+                self.assertEqual(session.content(name), content, name)
+            found = contents(self.fetch(session).body)
+            self.assertEqual({name: found[name] for name in files}, files)
+
     def test_zstd(self):
         source = self.folder()
         self.fill(source)
