@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions: made, found, changed, forked, ended; what calls inherit from them."""
 import datetime
+import os
+import tempfile
 import threading
 import time
 import unittest
@@ -277,6 +279,34 @@ class Calls(sessionkit.Case):
             self.assert_success(result)
         self.assertEqual(sorted(session.names()), sorted(f"f{number}" for number in range(24)))
         self.assertEqual(session.get()["runningExecutions"], 0)
+
+    def test_many_with_variables_leave_nothing_behind(self):
+        session = self.session(env={"A": "1"})
+        results = harness.parallel(24, lambda number: session.shell("echo $A $B",
+                                                                    env={"B": str(number)}))
+        self.assertEqual([result["stdout"] for result in results],
+                         [f"1 {number}\n" for number in range(24)])
+        self.assertEqual(session.names(), [])
+
+    def test_planted_links_are_not_followed(self):
+        """Variables, input and code go to boxes by no file that the workspace could hold."""
+        session = self.session(env={"A": "1"})
+        with tempfile.NamedTemporaryFile(prefix="kernd-mine-") as target:
+            target.write(b"mine")
+            target.flush()
+            os.chmod(target.name, 0o666)
+            names = [".cell-1", ".env", ".kern-env", ".kern-env.x", ".kernd-put"]
+            self.assert_success(session.shell("; ".join(f"ln -s {target.name} {name}" for name in names)))
+            self.assert_success(session.shell("echo $A $B", env={"B": "2"}), "1 2\n")
+            self.assert_success(session.run_code("print(input())", stdin="3\n"), "3\n")
+            for name in names:
+                self.assert_problem(session.put(name, b"theirs"), 422, "bad_path")
+                self.assert_problem(session.read(name), 422, "bad_path")
+            with open(target.name, "rb") as file:
+                self.assertEqual(file.read(), b"mine")
+        for name in (".kern-environment", "kern-env", "notes.txt"):
+            session.put(name, b"")
+        self.assertEqual(session.names(), sorted([*names, ".kern-environment", "kern-env", "notes.txt"]))
 
     def test_running_calls_are_counted(self):
         session = self.session()
