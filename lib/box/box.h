@@ -180,10 +180,10 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
 /*
  * As box_start and box_begin in one, out of a template: a box made with spec.fork_workspaces whose
  * driver is up (box_driver). The new box has its driver running, which is about to connect; its
- * workspace is a directory right below the template's; it has no other mounts and no network.
- * Limits and what is seen inside are as with box_start. Many threads may fork of one template at
- * once; it must not be ended before the box is (box_fork_count). 0, or -1: as box_start, with
- * BOX_START_FAILED when the template can't; nothing was run then.
+ * workspace is a directory right below the template's, writable; it has no other mounts and no
+ * network. Limits and what is seen inside are as with box_start. Many threads may fork of one
+ * template at once; it must not be ended before the box is (box_fork_count). 0, or -1: as
+ * box_start, with BOX_START_FAILED when the template can't; nothing was run then.
  */
 int box_fork(struct box *template, const struct box_spec *spec, struct box **ret_box,
              struct err *err);

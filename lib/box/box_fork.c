@@ -71,7 +71,8 @@ static int fill(const struct box *box, const struct box *template, const struct 
 {
     const char *name = name_below(template->fork_workspaces, spec->workspace);
 
-    if (name == NULL || spec->network || spec->mount_count > 0 || spec->workspace_pin.inode == 0) {
+    if (name == NULL || spec->network || spec->workspace_readonly || spec->mount_count > 0 ||
+        spec->workspace_pin.inode == 0) {
         return -1;
     }
     *order = (struct template_wire_fork){

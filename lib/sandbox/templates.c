@@ -125,9 +125,9 @@ static bool can_be_forked(const struct boxing *boxing)
 
     return is_plain(boxing) && boxing->driver &&
            (request->kind == RUN_CODE || request->kind == RUN_CELL) &&
-           request->language == RUN_PYTHON && !request->network && request->mount_count == 0 &&
-           request->cwd == NULL && request->environment == NULL && !request->boot &&
-           boxing->root >= 0 && is_owned(boxing) && !boxing_has_deps(boxing);
+           request->language == RUN_PYTHON && !request->network && !request->workspace_readonly &&
+           request->mount_count == 0 && request->cwd == NULL && request->environment == NULL &&
+           !request->boot && boxing->root >= 0 && is_owned(boxing) && !boxing_has_deps(boxing);
 }
 
 /* Modules may have read, when they were imported, what the call would have otherwise. */

@@ -239,6 +239,9 @@ static void orders_it_can_not_fill(void **state)
     spec = spec_of(fixture);
     spec.network = true;
     assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
+    spec.network = false;
+    spec.workspace_readonly = true;
+    assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
     assert_int_equal(box_fork_count(fixture->box), 0);
     check(fixture, "print(1)", "1\n");
     template_close(fixture);
