@@ -239,12 +239,14 @@ HTTP_SKIPPED := $(if $(filter tsan,$(VARIANT)),client_javascript client_python c
 LINT_QUICK := layers banned sizes exports syscalls
 
 .PHONY: run check check-unit check-fuzz check-http tests
+# For those who just type `make run`: all cores.
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 run: deps-missing
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)exec $(O)/kernd serve --hint $(ARGS)
 
 check: deps-missing
-	$(Q)$(MAKE) --no-print-directory tests
+	$(Q)$(MAKE) --no-print-directory $(JOBS) tests
 	$(Q)$(RUN_TESTS) $(LINT_QUICK:%=--lint %) $(UNIT_PROGRAMS:%=--unit %) \
 	    $(FUZZ_PROGRAMS:%=--fuzz %) $(if $(LINT_QUICK),--http tests/lint) $(HTTP_FOLDERS:%=--http %)
 
@@ -411,7 +413,9 @@ UNITS := systemd/kernd.service systemd/kernd.socket
 UNIT_DIR := $(DESTDIR)$(PREFIX)/lib/systemd/user
 page_path = $(SHARE)/man/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 BASH_COMPLETION := $(SHARE)/bash-completion/completions/kernd
-ZSH_COMPLETION := $(SHARE)/zsh/site-functions/_kernd
+# Debian's packages have another place for it than /usr/local.
+ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
+ZSH_COMPLETION := $(DESTDIR)$(ZSH_DIR)/_kernd
 FISH_COMPLETION := $(SHARE)/fish/vendor_completions.d/kernd.fish
 
 .PHONY: install uninstall dist deb
@@ -448,7 +452,7 @@ DEB := build/deb
 define DEB_CHANGELOG
 kernd ($(VERSION)-1) unstable; urgency=medium
 
-  * See /usr/share/doc/kernd/CHANGELOG.md.gz.
+  * See /usr/share/doc/kernd/changelog.gz.
 
  -- kernd developers <kernd@localhost>  $(shell git log -1 --format=%cD)
 endef
