@@ -337,7 +337,7 @@ stress: all
 C_FILES := $(foreach d,lib/* api server client tests/unit tests/fuzz tests/escape tests/stress tests/bench,$(wildcard $(d)/*.c $(d)/*.h))
 PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(TEMPLATE_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(CLIENT_SOURCES) \
     $(MAIN_SOURCE)
-SHELL_FILES := .ci/run $(wildcard tests/*/*.sh lib/cell/*.sh tests/vm/guest/kernd-vm-run)
+SHELL_FILES := .ci/run client/shell/kernd.bash $(wildcard tests/*/*.sh lib/cell/*.sh tests/vm/guest/kernd-vm-run)
 TIDY_JOBS ?= $(shell nproc)
 
 .PHONY: lint format format-check tidy cppcheck shellcheck layers banned sizes exports syscalls routes \
