@@ -234,7 +234,7 @@ RUN_TESTS = $(SETARCH) $(PYTHON) -B tests/run.py --build $(O) $(SANITIZED:%=--sa
 # refused is the kernel's to decide. What one call alone says or refuses has no threads to race.
 HTTP_FOLDERS := tests/http $(if $(SANITIZED),,tests/unit/drivers tests/escape)
 HTTP_SKIPPED := $(if $(filter tsan,$(VARIANT)),client_javascript client_python command_line command_repl \
-    host python readme results secrets session_files session_setup web_page)
+    host python readme results secrets session_files session_setup shell_completion web_page)
 # What needs no more than Python; the rest of `make lint` needs the packages of `make deps-dev`.
 LINT_QUICK := layers banned sizes exports syscalls
 
