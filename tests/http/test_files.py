@@ -30,7 +30,7 @@ class PutIn(harness.Case):
                                   files={"a": "x\n", "d/b": ""})
         self.assert_success(result)
         self.assertEqual(result["stdout"].splitlines()[2:], ["x", "more"])
-        self.assertTrue(result["stdout"].startswith("sandbox 6"), result["stdout"])
+        self.assertTrue(result["stdout"].startswith(f"{harness.BOX_USER} 6"), result["stdout"])
 
     def test_workspace_prefix_is_accepted(self):
         result = self.run_command(["cat", "/workspace/a"], files={"/workspace/a": "1"})

@@ -267,7 +267,8 @@ tempfile.NamedTemporaryFile().write(b"1"); print(time.tzname[0])
 import getpass, os, pwd, socket
 print(os.getuid(), os.getgid(), getpass.getuser(), pwd.getpwuid(os.getuid()).pw_name, os.getcwd())
 print(os.environ["HOME"], os.path.expanduser("~"), socket.gethostname(), os.environ["LANG"])
-"""), "1000 1000 sandbox sandbox /workspace\n/home/sandbox /home/sandbox sandbox C.UTF-8\n")
+"""), f"{harness.BOX_UID} {harness.BOX_UID} sandbox {harness.BOX_USER} /workspace\n"
+           "/home/sandbox /home/sandbox sandbox C.UTF-8\n")
 
     def test_a_missing_zone_is_told(self):
         result = self.run_code("import zoneinfo; zoneinfo.ZoneInfo('Mars/Base')")

@@ -39,7 +39,7 @@ class Hello(harness.Case):
 
     def test_over_the_unix_socket_without_a_token(self):
         result = self.daemon.result("/v1/run", {"command": ["id", "-u"]}, via="unix")
-        self.assert_success(result, "1000\n")
+        self.assert_success(result, f"{harness.BOX_UID}\n")
 
     def test_exit_codes(self):
         for language, code in (("python", "raise SystemExit(7)"), ("bash", "exit 7"),
@@ -157,10 +157,11 @@ class Input(harness.Case):
         result = self.run_command(["env"])
         self.assert_success(result)
         found = dict(line.split("=", 1) for line in result["stdout"].splitlines())
-        self.assertEqual(found["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:"
-                                        "/bin")
-        self.assertEqual((found["HOME"], found["LANG"], found["TZ"]),
-                         ("/home/sandbox", "C.UTF-8", "UTC"))
+        self.assertEqual((found["HOME"], found["LANG"]), ("/home/sandbox", "C.UTF-8"))
+        if harness.ENGINE != "kern":  # there these two are the image's
+            self.assertEqual(found["PATH"], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
+                                            "/sbin:/bin")
+            self.assertEqual(found["TZ"], "UTC")
         self.assertNotIn("KERND_CANARY", found)
         self.assertLess(len(found), 16, found)
 

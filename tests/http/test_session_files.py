@@ -50,7 +50,7 @@ class Content(sessionkit.Case):
         session.put("a/b/c.sh", b"echo hi\n")
         result = session.shell("stat -c '%U %a' a a/b a/b/c.sh; sh a/b/c.sh; echo more >> a/b/c.sh;"
                                "chmod 755 a/b/c.sh; rm -r a/b; mkdir a/b")
-        self.assert_success(result, "sandbox 755\nsandbox 755\nsandbox 644\nhi\n")
+        self.assert_success(result, "U 755\nU 755\nU 644\nhi\n".replace("U", harness.BOX_USER))
 
     def test_mode_is_kept(self):
         session = self.session()

@@ -1,0 +1,208 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""kernd over HTTP beside kern-sandbox's Node binding, both with the same kern and image, in one run.
+
+    tests/bench/side_by_side.py --kern FILE --binding DIR [--rounds 20] [--seconds 3]
+
+The binding's directory holds its package.json. The two take every row in turn, kernd first in even
+rounds and last in odd ones; a row is the median of its rounds, in milliseconds, and throughput in
+calls a second. kernd has its spares, as users have. Exit code 1 when the binding is ahead in a row.
+"""
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import pwd
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "http"))
+import harness  # noqa: E402
+import imagekit  # noqa: E402
+
+# Reads a row's name a line and answers with the milliseconds it took, or the calls in that time.
+DRIVER = r"""
+const { Sandbox } = require(process.argv[1]);
+const CODE = { python: "1+1", bash: "echo 2", node: "console.log(2)" };
+(async () => {
+  const make = async () => { const s = new Sandbox({ image: "python:3.12-slim" }); await s.open(); return s; };
+  const box = await make();
+  const kernel = await box.kernel();
+  await kernel.runCode("1+1");
+  const rows = {
+    run: () => box.run(["true"]),
+    runCode: (language) => box.runCode(CODE[language], { language }),
+    cell: () => kernel.runCode("1+1"),
+    open: async () => { const s = await make(); await s.runCode("1+1"); await s.close(); },
+  };
+  const lines = require("readline").createInterface({ input: process.stdin });
+  console.log("ready");
+  for await (const line of lines) {
+    const [name, argument, seconds] = line.split(" ");
+    const begun = process.hrtime.bigint();
+    const passed = () => Number(process.hrtime.bigint() - begun) / 1e6;
+    if (name === "load") {
+      let calls = 0;
+      const caller = async () => { while (passed() < seconds * 1000) { await box.run(["true"]); calls++; } };
+      await Promise.all(Array.from({ length: Number(argument) }, caller));
+      console.log(calls / passed() * 1000);
+    } else {
+      await rows[name](argument);
+      console.log(passed());
+    }
+  }
+  await kernel.close(); await box.close();
+  process.exit(0);
+})().catch((error) => { console.error(error); process.exit(1); });
+"""
+CODE = {"python": "1+1", "bash": "echo 2", "node": "console.log(2)"}
+ROWS = (("run true", "run -"), ("runCode python", "runCode python"),
+        ("runCode bash", "runCode bash"), ("runCode node", "runCode node"),
+        ("kernel cell", "cell -"), ("first answer after open", "open -"))
+CALLERS = (1, 4, 16)
+
+
+class Binding:
+    """The Node program, as the user the daemon runs as."""
+
+    def __init__(self, options, cache, home):
+        account = pwd.getpwnam(harness.USER) if os.geteuid() == 0 else None
+        who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+        for name in ("run", "tmp"):
+            os.mkdir(os.path.join(home, name), 0o700)
+            if account:
+                os.chown(os.path.join(home, name), account.pw_uid, account.pw_gid)
+        self.process = subprocess.Popen(
+            [shutil.which("node"), "-e", DRIVER, os.path.abspath(options.binding)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
+            env={"PATH": os.environ["PATH"], "KERN_BIN": options.kern, "XDG_CACHE_HOME": cache,
+                 "HOME": home, "TMPDIR": os.path.join(home, "tmp"), "KERN_ALLOW_UNCAPPED": "1",
+                 "XDG_RUNTIME_DIR": os.path.join(home, "run")}, **who)
+        self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("the binding's program ended")
+        return line.strip()
+
+    def take(self, row):
+        self.process.stdin.write(row + "\n")
+        self.process.stdin.flush()
+        return float(self.answer())
+
+    def load(self, callers, seconds):
+        return self.take(f"load {callers} {seconds}")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
+class Server:
+    """The same rows over keep-alive connections."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.connection = self.connect()
+        self.session = self.ask("POST", "/v1/sessions", {"trackFiles": True})["id"]
+        kernel = self.ask("POST", f"/v1/sessions/{self.session}/kernels", {"language": "python"})
+        self.cells = f"/v1/sessions/{self.session}/kernels/{kernel['id']}/cells"
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.daemon.port)
+
+    def ask(self, method, target, body=None, connection=None):
+        connection = connection or self.connection
+        connection.request(method, target, json.dumps(body) if body is not None else None,
+                           {**self.daemon.authorization(), "Content-Type": "application/json"})
+        reply = connection.getresponse()
+        data = reply.read()
+        if reply.status >= 300:
+            sys.exit(f"{target}: {reply.status} {data[:300]}")
+        return json.loads(data) if data else None
+
+    def take(self, row):
+        name, argument = row.split()
+        path = f"/v1/sessions/{self.session}"
+        begun = time.perf_counter()
+        if name == "run":
+            self.ask("POST", f"{path}/run", {"command": ["true"]})
+        elif name == "runCode":
+            self.ask("POST", f"{path}/runCode", {"code": CODE[argument], "language": argument})
+        elif name == "cell":
+            self.ask("POST", self.cells, {"code": "1+1"})
+        else:
+            made = f"/v1/sessions/{self.ask('POST', '/v1/sessions', {})['id']}"
+            self.ask("POST", f"{made}/runCode", {"code": "1+1", "language": "python"})
+            self.ask("DELETE", made)
+        return (time.perf_counter() - begun) * 1000
+
+    def load(self, callers, seconds):
+        counts, begun = [0] * callers, time.perf_counter()
+
+        def call(number):
+            with contextlib.closing(self.connect()) as connection:
+                while time.perf_counter() - begun < seconds:
+                    self.ask("POST", f"/v1/sessions/{self.session}/run", {"command": ["true"]},
+                             connection)
+                    counts[number] += 1
+
+        threads = [threading.Thread(target=call, args=(i,)) for i in range(callers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sum(counts) / (time.perf_counter() - begun)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kern", required=True)
+    parser.add_argument("--binding", required=True)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=3)
+    options = parser.parse_args()
+    cache = imagekit.cache(options.kern, harness.USER if os.geteuid() == 0 else None)
+    harness.SPARES = "4"
+    daemon = harness.Daemon(arguments=["--engine", "kern", "--kern", options.kern, "--image-cache",
+                                       cache, "--log-level", "warning"])
+    behind = False
+    with tempfile.TemporaryDirectory() as home:
+        os.chmod(home, 0o755)
+        daemon.start()
+        server, binding = Server(daemon), Binding(options, cache, home)
+        print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+        print(f"{'row':28} {'kernd':>9} {'binding':>9}")
+        for label, row in ROWS:
+            times = {server: [], binding: []}
+            for number in range(options.rounds + 1):
+                for one in (server, binding) if number % 2 else (binding, server):
+                    times[one].append(one.take(row))
+            ours, theirs = (statistics.median(times[one][1:]) for one in (server, binding))
+            behind = behind or ours > theirs
+            print(f"{label + ', ms':28} {ours:9.2f} {theirs:9.2f}", flush=True)
+        for callers in CALLERS:
+            # Two windows each, in turn: what else the machine does is then both's.
+            rates = {server: [], binding: []}
+            for one in (server, binding, binding, server):
+                rates[one].append(one.load(callers, options.seconds / 2))
+            ours, theirs = (statistics.mean(rates[one]) for one in (server, binding))
+            behind = behind or ours < theirs
+            print(f"{f'run true, {callers} callers, 1/s':28} {ours:9.1f} {theirs:9.1f}", flush=True)
+        binding.close()
+        server.ask("DELETE", f"/v1/sessions/{server.session}")
+        server.connection.close()
+        daemon.stop()
+    return 1 if behind else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
