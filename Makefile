@@ -261,7 +261,7 @@ check-http: all
 
 # Programs that others wrote, from npm: judges and light clients; then also those that are large.
 CLIENT_FOLDERS := tests/clients/mcp tests/clients/description tests/clients/typed
-ALL_CLIENT_FOLDERS := $(CLIENT_FOLDERS) tests/clients/agents
+ALL_CLIENT_FOLDERS := $(CLIENT_FOLDERS) tests/clients/agents tests/clients/proxy
 .PHONY: check-clients check-clients-all
 check-clients: all
 	$(Q)$(RUN_TESTS) $(T:%=--only %) $(CLIENT_FOLDERS:%=--http %)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges of other tests, and what Prism says of them.
+
+A proxy between a test and the daemon would change what tests look at (it buffers streams, adds
+headers, refuses what it thinks wrong). So tests talk to the daemon as ever, and what they said is
+played again afterwards: the request to Prism, and Prism's request to a server that gives the answer
+that was recorded.
+"""
+import collections
+import concurrent.futures
+import contextlib
+import http.client
+import http.server
+import json
+import socket
+import subprocess
+import threading
+
+import census
+import harness
+import wire
+
+Exchange = collections.namedtuple("Exchange", "method target headers body reply")
+MARK = "X-Recorded"
+# Of one connection, not of the message.
+HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "trailer", "upgrade", "te"}
+JUDGES = 4
+
+
+@contextlib.contextmanager
+def recorded():
+    """A list that fills with the exchanges of whatever runs inside."""
+    found = []
+    exchange = wire.Connection.exchange
+
+    def listen(connection, method, target, headers=(), body=None):
+        reply = exchange(connection, method, target, headers, body)
+        found.append(Exchange(method, target, dict(headers), body, reply))
+        return reply
+
+    wire.Connection.exchange = listen
+    try:
+        yield found
+    finally:
+        wire.Connection.exchange = exchange
+
+
+class Answerer(http.server.BaseHTTPRequestHandler):
+    """Gives the recorded answer whose number is asked for."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        if self.headers.get("Transfer-Encoding"):
+            self.close_connection = True
+        self.rfile.read(length)
+        reply = self.server.exchanges[int(self.headers[MARK])].reply
+        self.send_response_only(reply.status)
+        for name, value in reply.headers:
+            if name.lower() not in HOP:
+                self.send_header(name, value)
+        self.send_header(MARK, "yes")
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        self.wfile.write(reply.body)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class Prism:
+    """The proxy, and the server behind it."""
+
+    def __init__(self, group, description):
+        self.behind = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answerer)
+        self.behind.daemon_threads = True
+        self.behind.exchanges = []
+        threading.Thread(target=self.behind.serve_forever, daemon=True).start()
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            ["node", group.module("@stoplight/prism-cli/dist/index.js"), "proxy", description,
+             f"http://127.0.0.1:{self.behind.server_address[1]}", "--host", "127.0.0.1", "--port",
+             str(self.port)],
+            cwd=group.place, env=group.environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        census.wait_until(self._listens, harness.seconds(60), "Prism")
+
+    def _listens(self):
+        assert self.process.poll() is None, "Prism has ended"
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+            return True
+        return False
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.behind.shutdown()
+        self.behind.server_close()
+
+    def judge(self, exchanges):
+        """(how many were judged, what is wrong with which answer)"""
+        self.behind.exchanges = exchanges
+        with concurrent.futures.ThreadPoolExecutor(JUDGES) as pool:
+            verdicts = list(pool.map(self._verdict, range(len(exchanges))))
+        told = [verdict for verdict in verdicts if verdict is not None]
+        return len(told), [wrong for verdict in told for wrong in verdict]
+
+    def _verdict(self, number):
+        """Violations of one answer; None where Prism did not pass the request on."""
+        made = self.behind.exchanges[number]
+        # Prism takes lines of JSON for one text; a schema describes one line.
+        if made.method == "HEAD" or made.reply.media_type == "application/x-ndjson":
+            return None
+        headers = {name: value for name, value in made.headers.items()
+                   if name.lower() not in HOP | {"host", "expect"}}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port,
+                                                timeout=harness.seconds(60))
+        try:
+            connection.request(made.method, made.target, made.body, {**headers, MARK: str(number)})
+            reply = connection.getresponse()
+            reply.read()
+        except (ValueError, http.client.HTTPException, OSError):
+            return None  # a request that no ordinary client or proxy would pass on
+        finally:
+            connection.close()
+        if reply.getheader(MARK) is None:
+            return None
+        found = json.loads(reply.getheader("sl-violations") or "[]")
+        return [(f"{made.method} {made.target} {made.reply.status}", entry["location"],
+                 entry["message"], made.reply.body[:500])
+                for entry in found if entry["location"][:1] == ["response"]]
