@@ -150,7 +150,9 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
         .cwd = program->cwd == NULL ? WORKSPACE : program->cwd,
         .argv = program->argv,
         .environment = &environment,
-        .tasks = box->boxes->tasks_limited ? box->limits.pids : 0,
+        .tasks = box->boxes->tasks_limited && box->limits.pids > 0
+                     ? box->limits.pids + box->engine->kind->tasks
+                     : 0,
         .driver_fd = (uint32_t)program->driver_fd,
         .file_bytes = box->limits.disk_bytes,
         .pins = &box->pins,

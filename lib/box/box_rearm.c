@@ -43,7 +43,7 @@ int box_rearm(struct box *box, const struct box_limits *limits, struct err *err)
     }
     /* kernd-init is one of the counted, as in init_child.c. */
     if ((box->boxes->tasks_limited && limits->pids > 0 &&
-         lower(pid, RLIMIT_NPROC, (rlim_t)limits->pids + 1) < 0) ||
+         lower(pid, RLIMIT_NPROC, (rlim_t)limits->pids + box->engine->kind->tasks + 1) < 0) ||
         (limits->disk_bytes > 0 && lower(pid, RLIMIT_FSIZE, limits->disk_bytes) < 0)) {
         return err_set(err, ERR_IO, errno, "the spare's limits can't be set: %s",
                        err_errno_text(errno));

@@ -52,6 +52,7 @@ struct engine {
     const char *launcher_name; /* looked up in the standard directories */
     const char *package;       /* what to install */
     bool seccomp;              /* takes the filter from kernd */
+    uint32_t tasks;            /* of the launcher that RLIMIT_NPROC counts with the box's */
     bool ends_with_parent;     /* the launcher itself sees to it that it dies with kernd */
     /*
      * Boxes have an image's files, and an environment that the launcher makes. What it says of its

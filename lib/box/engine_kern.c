@@ -188,6 +188,7 @@ const struct engine engine_kern = {
     .name = "kern",
     .launcher_name = "kern",
     .package = "kern",
+    .tasks = 1, /* the one that made the user namespace waits in it */
     .images = true,
     .vet = vet,
     .argv = make_argv,
