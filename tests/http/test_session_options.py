@@ -338,7 +338,7 @@ class Secrets(sessionkit.Case):
         script = "echo ready > r; while [ ! -e go ]; do sleep 0.1; done; cat /run/secrets/KEY > /dev/null"
         replies = []
         thread = threading.Thread(target=lambda: replies.append(session.shell(
-            script, secrets={"KEY": value}, env={"MARK": mark})))
+            script, secrets={"KEY": value}, env={"MARK": mark}, timeoutS=300)))
         thread.start()
         census.wait_until(lambda: "r" in session.names(), harness.seconds(10), "start")
         try:
