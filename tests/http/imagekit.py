@@ -37,6 +37,7 @@ ETC = {
     "etc/hosts": "127.0.0.1 localhost\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
+PIP = tuple(f"/usr/lib/python3/dist-packages/{name}" for name in ("pip", "setuptools", "wheel"))
 SEARCH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
 # Of python's library: not what no test imports, and no compiled files (they come back by themselves).
 LEFT_OUT = {"__pycache__", "test", "tests", "idlelib", "lib2to3", "ensurepip", "pydoc_data",
@@ -126,13 +127,14 @@ def write_layer(file):
             layer.file(path, f"/usr/bin/{name}")
             needed |= libraries(path)
     library = python_library()
-    for parent, folders, files in os.walk(library):
-        folders[:] = [folder for folder in folders if folder not in LEFT_OUT]
-        for name in files:
-            path = os.path.join(parent, name)
-            layer.file(path)
-            if name.endswith(".so"):
-                needed |= libraries(path)
+    for root in (library, *PIP):
+        for parent, folders, files in os.walk(root):
+            folders[:] = [folder for folder in folders if folder not in LEFT_OUT]
+            for name in files:
+                path = os.path.join(parent, name)
+                layer.file(path)
+                if name.endswith(".so"):
+                    needed |= libraries(path)
     for path in sorted(needed):
         layer.file(path)
     layer.tar.close()
