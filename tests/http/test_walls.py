@@ -13,7 +13,7 @@ import harness
 import sessionkit
 
 # The threads that start boxes. Launchers inherit what their thread may do, so these go free.
-STARTERS = ("run-", "background-", "spare-", "starter-")
+STARTERS = ("run-", "background-", "spare-", "starter-", "template-")
 # Shows one directory of the host more than kernd asks for: a mount gone wrong.
 LEAKY = """#!/bin/bash
 arguments=()
