@@ -168,7 +168,7 @@ class Command(Case):
                           ("new", "--scope", "run", "--expires", "soon"),
                           ("new", "--scope", "run", "--expires", "0")):
             with self.subTest(arguments=arguments):
-                self.assertIn("usage: kernd token", self.token(*arguments, code=2).stderr)
+                self.assertIn("kernd token new", self.token(*arguments, code=2).stderr)
         self.assertIn("scope", self.token("new", "--scope", "root", code=1).stderr)
 
     def test_no_server_there(self):
