@@ -9,8 +9,9 @@ import clientkit
 import harness
 
 REDOCLY = "@redocly/cli/bin/cli.js"
-# What needs the id of something, and whose first example installs from the network.
-LEFT_OUT = re.compile(r"\{|environments|post-v1-sessions")
+# What needs the id of something or an engine with images, and whose first example installs from the
+# network.
+LEFT_OUT = re.compile(r"\{|environments|images|post-v1-sessions")
 
 
 class Description(clientkit.Case):
