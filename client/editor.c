@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <histedit.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ struct editor {
     HistEvent event;
     char *history_path;
     const char *prompt;
+    sigset_t outside; /* the mask of signals but for an edited line */
     editor_complete *complete;
     void *context;
 };
@@ -102,6 +104,19 @@ static char *give_prompt(EditLine *line)
     return prompt;
 }
 
+/* An interrupt comes only while this waits: one a moment before the wait would be slept over. */
+static bool wait_for_byte(void)
+{
+    struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
+
+    while (interrupted == 0) {
+        if (ppoll(&terminal, 1, NULL, &current->outside) >= 0 || errno != EINTR) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A character of the terminal, decoded by the C library; an interrupt ends the line. */
 static int give_character(EditLine *line, wchar_t *ret_character)
 {
@@ -109,18 +124,12 @@ static int give_character(EditLine *line, wchar_t *ret_character)
     char byte;
 
     (void)line;
-    for (;;) {
+    while (wait_for_byte()) {
         const ssize_t got = read(STDIN_FILENO, &byte, 1);
         size_t length;
 
-        if (interrupted != 0 || (got < 0 && errno != EINTR)) {
-            return -1;
-        }
-        if (got == 0) {
-            return 0;
-        }
-        if (got < 0) {
-            continue;
+        if (got <= 0) {
+            return (int)got;
         }
         length = mbrtowc(ret_character, &byte, 1, &state);
         if (length == 0 || length == 1) {
@@ -130,6 +139,7 @@ static int give_character(EditLine *line, wchar_t *ret_character)
             state = (mbstate_t){ 0 };
         }
     }
+    return -1;
 }
 
 /* How many bytes all of them begin with. */
@@ -253,9 +263,7 @@ void editor_free(struct editor *editor)
         editor->library.history_end(editor->history);
         editor->library.el_end(editor->line);
     }
-    if (editor->library.handle != NULL) {
-        (void)dlclose(editor->library.handle);
-    }
+    /* The library stays: what it and its libraries keep for good would be lost track of. */
     free(editor->history_path);
     free(editor);
     current = NULL;
@@ -274,9 +282,14 @@ static enum editor_end read_edited(struct editor *editor, char **ret_line)
 {
     int count = 0;
     const char *line;
+    sigset_t interrupts;
 
+    (void)sigemptyset(&interrupts);
+    (void)sigaddset(&interrupts, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &interrupts, &editor->outside);
     editor->library.el_resize(editor->line);
     line = editor->library.el_gets(editor->line, &count);
+    (void)pthread_sigmask(SIG_SETMASK, &editor->outside, NULL);
     if (interrupted != 0) {
         (void)putchar('\n');
         return EDITOR_INTERRUPTED;

@@ -126,6 +126,7 @@ def sanitizer_environment(kind, reports):
         "asan": {
             "ASAN_OPTIONS": f"{common}:detect_stack_use_after_return=1:strict_string_checks=1"
                             ":detect_leaks=1",
+            "LSAN_OPTIONS": f"suppressions={os.path.abspath('tests/leaks.txt')}:print_suppressions=0",
             "UBSAN_OPTIONS": "print_stacktrace=1",
         },
         "tsan": {"TSAN_OPTIONS": f"{common}:second_deadlock_stack=1"},

@@ -66,7 +66,7 @@ class AtTerminal(commandkit.Case):
             terminal.expect("line 0\r\nline 1\r\n.*>>> ")
             terminal.type("\x1b[A\n\n")
             terminal.expect("line 0\r\nline 1\r\n.*>>> ")
-            terminal.type("\x04")
+            terminal.type(":quit\n")
             self.assertEqual(terminal.end(), 0)
         history = os.path.join(self.place, ".local/state/kernd/history.python")
         self.assertEqual(os.stat(history).st_mode & 0o777, 0o600)

@@ -4,6 +4,7 @@ import json
 import re
 import unittest
 
+import census
 import harness
 import metricskit
 import sessionkit
@@ -118,13 +119,20 @@ class Metrics(sessionkit.Case):
         self.assertEqual(self.daemon.post("/metrics", {}).status, 405)
 
 
-class Json(harness.Case):
+class Log(harness.Case):
+    def wait_for_line(self, words):
+        """The line about an exchange is written behind its answer."""
+        census.wait_until(lambda: words in self.daemon.log(), harness.seconds(10), "the log line")
+
+
+class Json(Log):
     daemon_arguments = ("--log-format", "json")
 
     def test_every_line_is_json_with_the_request_id(self):
         self.daemon.run(["echo", "content-of-the-program"])
         self.daemon.get("/v1/version", headers={"X-Request-Id": "my-id-1"})
         self.daemon.get("/v1/version", headers={"X-Request-Id": 'bad"\\id'})
+        self.wait_for_line("my-id-1")
         rows = [json.loads(line) for line in self.daemon.log().splitlines()]
         for row in rows:
             self.assertLessEqual({"time", "level", "event"}, set(row))
@@ -134,11 +142,12 @@ class Json(harness.Case):
         self.assertNotIn("content-of-the-program", self.daemon.log())
 
 
-class Text(harness.Case):
+class Text(Log):
     LINE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[^ "]*)(?: |\Z)')
 
     def test_every_line_is_pairs(self):
         self.daemon.get("/v1/sessions/x?y=z", headers={"X-Request-Id": "my-id-2"})
+        self.wait_for_line("my-id-2")
         for line in self.daemon.log().splitlines():
             self.assertEqual(self.LINE.sub("", line), "", line)
         line, = [line for line in self.daemon.log().splitlines() if "id=my-id-2" in line]
