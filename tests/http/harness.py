@@ -262,7 +262,7 @@ class Daemon:
         for secret in [self.token, *self.secrets]:
             assert secret not in everything, f"a secret is in the log: {secret}"
         for word in ("AddressSanitizer", "ThreadSanitizer", "runtime error:", "LeakSanitizer"):
-            assert word not in everything, everything[-8000:]
+            assert word not in everything, f"{word} in the log: {everything[-8000:]}"
 
     def remove(self):
         if self.alive():
