@@ -309,7 +309,7 @@ coverage:
 	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --filter 'client/' --print-summary \
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
-.PHONY: bench results bench-kernels bench-sessions bench-threads stress
+.PHONY: bench results bench-kernels bench-sessions bench-start bench-threads stress
 bench: all
 	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
 
@@ -324,6 +324,10 @@ bench-kernels: all
 # Many sessions, large files, many files.
 bench-sessions: all
 	$(Q)$(PYTHON) -B tests/bench/sessions.py $(ARGS)
+
+# The request that starts the server which answers it.
+bench-start: all
+	$(Q)$(PYTHON) -B tests/bench/activation.py $(ARGS)
 
 # Parallel numpy calls with and without thread pools that follow `cpus`.
 bench-threads: all
@@ -454,7 +458,7 @@ kernd ($(VERSION)-1) unstable; urgency=medium
 
   * See /usr/share/doc/kernd/changelog.gz.
 
- -- kernd developers <kernd@localhost>  $(shell git log -1 --format=%cD)
+ -- kernd developers <kernd@localhost>  @DATE@
 endef
 deb: export DEB_CHANGELOG := $(DEB_CHANGELOG)
 deb: dist
@@ -463,7 +467,8 @@ deb: dist
 	$(Q)cp $(DIST) $(DEB)/kernd_$(VERSION).orig.tar.gz
 	$(Q)tar -C $(DEB) -xzf $(DIST)
 	$(Q)cp -r $(DEB)/kernd-$(VERSION)/systemd/debian $(DEB)/kernd-$(VERSION)/debian
-	$(Q)printf '%s\n' "$$DEB_CHANGELOG" >$(DEB)/kernd-$(VERSION)/debian/changelog
+	$(Q)printf '%s\n' "$$DEB_CHANGELOG" | sed "s/@DATE@/$$(git log -1 --format=%cD)/" \
+	    >$(DEB)/kernd-$(VERSION)/debian/changelog
 	$(Q)cd $(DEB)/kernd-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage --no-sign
 	$(Q)lintian --fail-on error,warning --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog \
 	    $(DEB)/kernd_$(VERSION)-1_*.changes
@@ -490,6 +495,7 @@ help:
 	'make bench | stress       measurements; long tests' \
 	'make results              docs/results.md from build/bench.json, which bench has written' \
 	'make bench-kernels        cells beside a Jupyter server' \
+	'make bench-start          the first request, which starts the server that answers it' \
 	'make bench-threads        numpy calls with thread pools that follow cpus, and without' \
 	'make lint                 format-check layers banned sizes exports syscalls routes shellcheck' \
 	'                          cppcheck tidy' \

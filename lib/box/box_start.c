@@ -285,6 +285,9 @@ int box_start(struct boxes *boxes, const struct box_spec *spec, struct box **ret
     if (spec->fork_workspaces != NULL && !boxes_can_fork(boxes)) {
         return err_set(err, ERR_NOT_SUPPORTED_HERE, 0, "this engine makes no templates");
     }
+    if (engine->kind->seccomp && boxes_prepare(boxes, err) < 0) {
+        return -1;
+    }
     box = box_start_new(boxes, spec);
     box->engine = engine;
     failed = box_start_dir(box, spec, err) < 0 || ends_make(box, &ends, err) < 0 ||

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: open and close what all boxes share; sweep what a killed predecessor left.
- * Owns: the runtime directory boxes/ and etc/, the filter programs.
+ * Owns: what is in the runtime directory, the filter programs.
  * Threads: open and close from one, the rest from any.
- * May include: base, engine, seccomp, guest_etc, launcher, tree.
+ * May include: base, engine, seccomp, launcher, tree.
  */
 #include "lib/box/boxes.h"
 
@@ -26,7 +26,6 @@
 #include "lib/base/text.h"
 #include "lib/box/boxes_internal.h"
 #include "lib/box/errand.h"
-#include "lib/box/guest_etc.h"
 #include "lib/box/tree.h"
 #include "lib/box/watchdog.h"
 
@@ -85,7 +84,7 @@ static int make_directories(const struct boxes_config *config, struct boxes *box
     (void)tree_remove(runtime_fd, "engine");
     probe = private_dir(runtime_fd, "probe", err);
     engine = probe < 0 ? -1 : private_dir(runtime_fd, "engine", err);
-    return engine < 0 ? -1 : guest_etc_build(runtime_fd, "etc", err);
+    return engine < 0 ? -1 : 0;
 }
 
 static int find_library(const struct boxes_config *config, struct boxes *boxes, struct err *err)
@@ -147,8 +146,9 @@ int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, stru
     boxes->cgroups.fd = -1;
     boxes->seccomp = (struct seccomp){ .programs = { -1, -1 } };
     (void)pthread_mutex_init(&boxes->lock, NULL);
+    (void)pthread_mutex_init(&boxes->preparing, NULL);
     if (boxes_engines_find(config, boxes, err) < 0 || find_library(config, boxes, err) < 0 ||
-        make_directories(config, boxes, err) < 0 || seccomp_build(&boxes->seccomp, err) < 0 ||
+        make_directories(config, boxes, err) < 0 ||
         (boxes->starters = pool_new("starter", STARTERS, 0, err)) == NULL) {
         boxes_close(boxes);
         return -1;
@@ -174,6 +174,7 @@ void boxes_close(struct boxes *boxes)
     seccomp_done(&boxes->seccomp);
     cgroup_close(&boxes->cgroups);
     fd_close(boxes->boxes_fd);
+    (void)pthread_mutex_destroy(&boxes->preparing);
     (void)pthread_mutex_destroy(&boxes->lock);
     boxes_engines_done(boxes);
     free(boxes->boxes_dir);

@@ -51,7 +51,9 @@ struct boxes {
     char *probe_dir; /* an empty workspace for probes */
     char *resolv_conf;
     struct engine_root root[BOXES_ROOTS];
-    struct seccomp seccomp;
+    struct seccomp seccomp;    /* once prepared */
+    pthread_mutex_t preparing; /* guards `prepared` and what is being prepared */
+    bool prepared;
     int boxes_fd;
     uint64_t files_max; /* of a workspace */
     bool tasks_limited; /* RLIMIT_NPROC counts per user namespace here */
@@ -80,6 +82,13 @@ int boxes_engines_check(const struct boxes_engine *engine, struct err *err);
 
 /* Locked: can this engine start a box, as far as the last probe told? Probes again when due. */
 bool boxes_ready_locked(struct boxes *boxes, struct boxes_engine *engine);
+
+/*
+ * What every box of kernd's own engines needs, and a server that has started none does not: the
+ * boxes' /etc and the filter programs, some 5 ms of work. Does it once; the next caller after a
+ * failure tries again. From threads that may start boxes. 0, or -1: IO, INTERNAL.
+ */
+int boxes_prepare(struct boxes *boxes, struct err *err);
 
 /*
  * Kills launchers of a predecessor that live on, and removes all per-box directories. The caller

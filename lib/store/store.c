@@ -148,6 +148,27 @@ static int mark(struct store *store, const char *value, struct err *err)
     return statement_end(&s, err);
 }
 
+static int write_running(struct store *store, struct writer_job *job, struct err *err)
+{
+    (void)job;
+    return mark(store, "running", err);
+}
+
+static void keep_job(struct writer_job *job)
+{
+    (void)job; /* it is the store's own */
+}
+
+/*
+ * The first thing that is written, and a wait for the disk (the head of a new write-ahead log is
+ * synced), which nobody who waits for this server's first answer shall share.
+ */
+static void mark_soon(struct store *store)
+{
+    store->started = (struct writer_job){ .write = write_running, .drop = keep_job };
+    writer_submit(store->writer, &store->started);
+}
+
 static int read_mark(struct store *store, struct err *err)
 {
     struct statement s;
@@ -188,10 +209,7 @@ static int prepare_database(struct store *store, struct err *err)
         read_mark(store, err) < 0) {
         return -1;
     }
-    if (store->was_unclean && check_sessions(store, err) < 0) {
-        return -1;
-    }
-    return mark(store, "running", err);
+    return store->was_unclean ? check_sessions(store, err) : 0;
 }
 
 /* What a person can do about a database that is no good. */
@@ -259,6 +277,9 @@ int store_open(const char *directory, struct store **ret_store, struct err *err)
     if (store->writer == NULL) {
         dispose(store);
         return -1;
+    }
+    if (!store->was_unclean) { /* or the mark is there */
+        mark_soon(store);
     }
     *ret_store = store;
     return 0;

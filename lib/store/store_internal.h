@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 
 #include "lib/store/store.h"
+#include "lib/store/writer.h"
 
 #define STORE_KEPT_MAX 48
 
@@ -22,7 +23,6 @@ struct store_kept {
 };
 
 struct checkup;
-struct writer;
 
 struct store {
     pthread_mutex_t lock;
@@ -30,7 +30,8 @@ struct store {
     struct store_kept kept[STORE_KEPT_MAX];
     size_t kept_count;
     struct writer *writer;
-    struct checkup *checkup; /* NULL after a clean stop */
+    struct writer_job started; /* the mark of a server that has not stopped */
+    struct checkup *checkup;   /* NULL after a clean stop */
     int lock_fd;
     bool was_unclean;
 };

@@ -30,6 +30,7 @@ static struct store *open_store(void)
     if (store_open(scratch_path, &store, &err) < 0) {
         fail_msg("store_open: %s", err.msg);
     }
+    assert_int_equal(store_flush(store, NULL), 0); /* what the start itself writes */
     return store;
 }
 
