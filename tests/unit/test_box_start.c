@@ -214,6 +214,29 @@ static void the_probe_remembers_success_and_tells_failure(void **state)
     boxes_close(boxes);
 }
 
+/* Not by boxes_open; and what could not be made is made once it can. */
+static void what_boxes_share_is_made_for_the_first(void **state)
+{
+    struct box_spec spec = { .workspace = boxkit_workspace };
+    struct boxes *boxes = open_with(NULL);
+    struct box *box = NULL;
+    struct err err = ERR_INIT;
+    char path[128];
+
+    (void)state;
+    (void)snprintf(path, sizeof(path), "%s/etc.stamp", stub_runtime);
+    (void)unlink(path);
+    assert_int_equal(chmod(stub_runtime, 0500), 0);
+    spec.deadline = clock_deadline_after_s(60);
+    assert_int_equal(box_start(boxes, &spec, &box, &err), -1);
+    assert_int_equal(err.code, ERR_IO);
+    assert_non_null(strstr(err.msg, "/etc"));
+    assert_int_equal(chmod(stub_runtime, 0700), 0);
+    assert_int_equal(boxes_ready(boxes, NULL), 0);
+    assert_int_equal(access(path, F_OK), 0);
+    boxes_close(boxes);
+}
+
 static void leftovers_of_a_killed_daemon_are_swept(void **state)
 {
     char path[256];
@@ -373,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_no_program_is_told),
         cmocka_unit_test(a_launcher_that_is_not_there_is_refused_at_once),
         cmocka_unit_test(the_probe_remembers_success_and_tells_failure),
+        cmocka_unit_test(what_boxes_share_is_made_for_the_first),
         cmocka_unit_test(leftovers_of_a_killed_daemon_are_swept),
         cmocka_unit_test(a_runtime_directory_has_one_owner),
         cmocka_unit_test(a_launcher_that_lives_on_is_swept),
