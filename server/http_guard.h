@@ -3,8 +3,11 @@
  * http_guard: what a request's head must look like before anything is done for it.
  *
  * libmicrohttpd 0.9.75 accepts much that RFC 9112 forbids (two lengths, a length beside chunks,
- * unknown transfer codings, several Host fields), and a browser may be talked into sending requests
- * here for a foreign page. Pure functions of the head; any thread.
+ * unknown transfer codings, several Host fields, folded lines), and a browser may be talked into
+ * sending requests here for a foreign page. What can't be seen from here is a NUL byte in a value,
+ * which ends there for libmicrohttpd, too: what is refused and what is done follow one reading. No
+ * browser sends one, and a proxy in front has to refuse it (RFC 9110, section 5.5).
+ * Pure functions of the head; any thread.
  */
 #ifndef KERND_SERVER_HTTP_GUARD_H
 #define KERND_SERVER_HTTP_GUARD_H
@@ -48,7 +51,7 @@ struct http_guard_framing {
 /*
  * Method, target and version are well formed; every field name is a token (RFC 9110 section 5.6.2)
  * and no value holds a control byte; at most one Content-Length, Transfer-Encoding absent or
- * exactly "chunked", never both; Expect absent or "100-continue". 0, or -1 with BAD_REQUEST or
+ * exactly "chunked", never both, neither folded; Expect absent or "100-continue". 0, or -1 with BAD_REQUEST or
  * BAD_HEADER: where such a request ends is in doubt, so its connection must be closed.
  */
 int http_guard_form(const struct http_guard_head *head, struct http_guard_framing *ret_framing,

@@ -61,6 +61,9 @@ static void check_form(const struct http_guard_head *head)
     require(!(framing.has_length && framing.chunked));
     for (size_t i = 0; i < head->header_count; i++) {
         require(strpbrk(head->headers[i].name, " :\t") == NULL);
+        /* Nothing that only looks like it (a folded line does) says where the body ends. */
+        require(strncasecmp(head->headers[i].name, "Content-Length", 14) != 0 ||
+                head->headers[i].name[14] == '\0');
     }
 }
 

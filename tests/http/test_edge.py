@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that mean harm: what they send must cost little, and must never be read in two ways."""
 import os
+import re
 import socket
 import unittest
 
@@ -68,6 +69,77 @@ class Edge(sessionkit.Case):
                 self.assertEqual(answer.count(b"HTTP/1.1 "), answer.count(b"HTTP/1.1 400 "),
                                  answer[:400])
         self.assertEqual(self.daemon.get(f"/v1/executions/{CANARY}").status, 404)
+
+    def answers_to(self, *lines, body=b"", without=()):
+        """
+        Statuses of all answers to a POST with these fields and to a request behind it; none where a
+        reset was quicker.
+        """
+        fields = {"Host": f"localhost:{self.daemon.port}", "Content-Type": "application/json",
+                  "Authorization": f"Bearer {self.daemon.token}"}
+        head = b"".join(f"{name}: {value}\r\n".encode() for name, value in fields.items()
+                        if name not in without) + b"".join(line + b"\r\n" for line in lines)
+        with self.daemon.connect(timeout=20) as connection:
+            try:
+                connection.send(b"POST /v1/run HTTP/1.1\r\n" + head + b"\r\n" + body
+                                + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close"
+                                  b"\r\n\r\n")
+                answer = connection.read_to_close()
+            except (BrokenPipeError, ConnectionResetError):
+                return []
+        return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
+
+    def test_folded_lines(self):
+        """A frame that is folded is none; libmicrohttpd 0.9.75 makes another name of the field."""
+        for line in (b"Content-Length: %d\r\n 0", b"Content-Length: 0\r\n\t%d",
+                     b"Content-Length:\r\n %d", b"X: y\r\nContent-Length: %d\r\n ;",
+                     b"Transfer-Encoding: chun\r\n ked", b"Transfer-Encoding:\r\n chunked"):
+            hidden = self.smuggled()
+            line = line % len(hidden) if b"%d" in line else line
+            with self.subTest(line=line):
+                self.assertLessEqual(set(self.answers_to(line, body=hidden)), {400})
+        self.assertEqual(self.daemon.get(f"/v1/executions/{CANARY}").status, 404)
+
+    def test_control_bytes_in_fields(self):
+        body = harness.as_json({"command": ["true"]})
+        length = b"Content-Length: %d" % len(body)
+        for byte in (b"\x01", b"\r", b"\x0b", b"\x1b", b"\x7f"):
+            for line in (length + byte, b"Host: localhost" + byte, b"Origin: http://localhost" + byte,
+                         b"Authorization: Bearer x" + byte, b"Idempotency-Key: a" + byte + b"b",
+                         b"X-Request-Id: a" + byte, b"X-Any: a" + byte + b"b", b"X" + byte + b": a"):
+                name = line.split(b":")[0].decode("latin-1")
+                lines = (line,) if name == "Content-Length" else (length, line)
+                with self.subTest(line=line):
+                    found = self.answers_to(*lines, body=body, without=(name,))
+                    self.assertLessEqual(set(found), {400})
+
+    def test_a_nul_byte_in_a_field(self):
+        """
+        A value ends there, for libmicrohttpd as for the guard (or the request is refused): nothing
+        that is behind it counts, and the connection stays in step.
+        """
+        body = harness.as_json({"command": ["true"]})
+        length, port = b"Content-Length: %d" % len(body), str(self.daemon.port).encode()
+        token = self.daemon.token.encode()
+        cut = ((length + b"\0",), (length + b"\0" + b"9",), (length, b"X-Any: a\0b"),
+               (length, b"Origin: http://localhost:" + port + b"\0.attacker.example"),
+               (length, b"Idempotency-Key: nul\0one"), (length, b"X-Request-Id: a\0b"))
+        for lines in cut:
+            with self.subTest(lines=lines):
+                self.assertIn(self.answers_to(*lines, body=body),
+                              ([200, 200], [400], [400, 400], []))
+        for line, name, refusals in (
+                (b"Host: attacker.example\0localhost", "Host", {403}),
+                (b"Host: \0localhost", "Host", {403}),
+                (b"Origin: https://attacker.example\0http://localhost:" + port, "", {403}),
+                (b"Authorization: Bearer x\0Bearer " + token, "Authorization", {401}),
+                (b"Authorization: \0Bearer " + token, "Authorization", {401}),
+                (b"Content-Type: text/plain\0application/json", "Content-Type", {415})):
+            with self.subTest(line=line):
+                found = self.answers_to(length, line, body=body, without=(name,))
+                self.assertLessEqual(set(found[:1]), refusals | {400})
+        found = self.answers_to(b"Content-Length: \0%d" % len(body), body=body)
+        self.assertLessEqual(set(found), {400})
 
     def test_a_chunk_with_a_wrong_size_ends_the_connection(self):
         for chunk in (b"ffffffffffffffff1\r\nx\r\n0\r\n\r\n", b"-1\r\nx\r\n0\r\n\r\n",

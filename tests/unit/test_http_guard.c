@@ -116,6 +116,8 @@ static void test_framing_told(void **state)
     assert_true(framing.has_length && framing.length == 17 && !framing.chunked);
     assert_int_equal(form_of(HEADERS("Transfer-Encoding", "Chunked"), &framing), ERR_NONE);
     assert_true(framing.chunked && !framing.has_length);
+    assert_int_equal(form_of(HEADERS("Content-Language", "de", "TE", "trailers"), &framing),
+                     ERR_NONE);
     assert_int_equal(form_of(HEADERS("Content-Length", "1", "Expect", "100-Continue"), &framing),
                      ERR_NONE);
     assert_true(framing.expects_continue);
@@ -134,6 +136,9 @@ static void test_framing_refused(void **state)
         { "Content-Length", "0x10" },
         { "Content-Length", "99999999999999999999999" },
         { "Content-Length", "1, 1" },
+        { "Content-Length0", "25" }, /* what a folded line makes of it */
+        { "content-length", "5", "content-length5", "2" },
+        { "Transfer-Encodingked", "chun" },
         { "Transfer-Encoding", "gzip, chunked" },
         { "Transfer-Encoding", "identity" },
         { "Transfer-Encoding", "" },
