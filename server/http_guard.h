@@ -51,8 +51,9 @@ struct http_guard_framing {
 /*
  * Method, target and version are well formed; every field name is a token (RFC 9110 section 5.6.2)
  * and no value holds a control byte; at most one Content-Length, Transfer-Encoding absent or
- * exactly "chunked", never both, neither folded; Expect absent or "100-continue". 0, or -1 with BAD_REQUEST or
- * BAD_HEADER: where such a request ends is in doubt, so its connection must be closed.
+ * exactly "chunked", never both, neither of them folded; Expect absent or "100-continue". 0, or -1
+ * with BAD_REQUEST or BAD_HEADER: where such a request ends is in doubt, so its connection must be
+ * closed.
  */
 int http_guard_form(const struct http_guard_head *head, struct http_guard_framing *ret_framing,
                     struct err *err);
