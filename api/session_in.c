@@ -159,6 +159,8 @@ static void fill(struct options_in *in, const struct options *session)
     options_apply(session, &in->run);
     options_done(&in->session);
     options_copy(&in->session, session);
+    /* What is read as a call's is there now, and taken from there in the end. */
+    choice_done(&in->session.choice);
     strv_done(&in->session.env);
     run_mounts_free(in->session.mounts, in->session.mount_count);
     in->session.mounts = NULL;

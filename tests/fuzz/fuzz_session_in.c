@@ -48,6 +48,15 @@ static void read_options(bool patch, const char *body, size_t size, struct err *
 
     options_init(&session, &defaults);
     strv_add(&session.env, "A=1");
+    strv_add(&session.labels, "a=1");
+    strv_add(&session.preload, "json");
+    strv_add(&session.choice.profiles, "web");
+    strv_add(&session.choice.cap_drop, "ALL");
+    session.choice.engine = alloc_text("bubblewrap");
+    session.environment = alloc_text("tools");
+    session.workspace = alloc_text("/w");
+    session.setup = alloc_text("true");
+    run_mount_add(&session.mounts, &session.mount_count, "/s", "/t", true);
     base.session = patch ? &session : NULL;
     if ((patch ? session_in_patch(body, size, &base, &options, err)
                : session_in_create(body, size, &base, &id, &options, err)) == 0) {

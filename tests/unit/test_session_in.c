@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "api/session_in.h"
+#include "lib/base/alloc.h"
 
 /* A literal and its length. */
 #define TEXT(literal) literal, sizeof(literal) - 1
@@ -197,8 +198,12 @@ static void patches(void **state)
                             "{\"/s\":\"/t\"},\"setup\":\"x\",\"workspace\":\"/w\",\"prewarm\":2}",
                             &id, &old, &err),
                      0);
+    old.choice.engine = alloc_text("bubblewrap");
+    strv_add(&old.choice.profiles, "web");
     base.session = &old;
     assert_int_equal(session_in_patch(body, strlen(body), &base, &new, &err), 0);
+    assert_string_equal(new.choice.engine, "bubblewrap");
+    assert_int_equal(new.choice.profiles.count, 1);
     assert_true(new.limits.timeout_s > 29.9);
     assert_true(new.limits.cpus > 1.9 && new.idle_timeout_s > 7.9);
     assert_false(new.ttl_s > 0);
