@@ -11,6 +11,9 @@
 #include "api/resource.h"
 #include "lib/base/clock.h"
 #include "lib/sandbox/sandbox.h"
+#include "lib/sandbox/tally.h"
+
+#define MS_PER_S 1000.0
 
 static void write_text(struct json_out *json, const char *name, const char *text)
 {
@@ -272,6 +275,51 @@ void resource_meta_capabilities(struct api_call *call)
 
 /* ---- statistics ---- */
 
+/* Of all kinds; "none": the sandbox had to do nothing. */
+static void write_outcomes(struct json_out *json, struct sandbox *sandbox)
+{
+    struct tally_view tally;
+    uint64_t errors = 0;
+
+    tally_read(sandbox, &tally);
+    json_out_key(json, "outcomes");
+    json_out_open(json, '{');
+    for (size_t fault = 0; fault < TALLY_FAULTS; fault++) {
+        const char *name = run_fault_text((enum run_fault)fault);
+        uint64_t count = 0;
+
+        for (size_t kind = 0; kind < TALLY_KINDS; kind++) {
+            count += tally.ends[kind][fault];
+        }
+        write_count(json, name != NULL ? name : "none", count);
+    }
+    for (size_t kind = 0; kind < TALLY_KINDS; kind++) {
+        errors += tally.errors[kind];
+    }
+    write_count(json, "error", errors);
+    json_out_close(json, '}');
+}
+
+/* null before the first call */
+static void write_quantile(struct json_out *json, const char *name, double seconds)
+{
+    json_out_key(json, name);
+    json_out_ms(json, seconds * MS_PER_S);
+}
+
+static void write_step(void *context, const struct steps_row *row)
+{
+    struct json_out *json = context;
+
+    json_out_key(json, row->name);
+    json_out_open(json, '{');
+    write_count(json, "count", row->count);
+    write_quantile(json, "p50Ms", steps_quantile_s(row, 0.5));
+    write_quantile(json, "p90Ms", steps_quantile_s(row, 0.9));
+    write_quantile(json, "p99Ms", steps_quantile_s(row, 0.99));
+    json_out_close(json, '}');
+}
+
 void resource_meta_stats(struct api_call *call)
 {
     struct sandbox_stats stats;
@@ -298,6 +346,11 @@ void resource_meta_stats(struct api_call *call)
         json_out_null(&json);
     }
     write_count(&json, "executionsTotal", stats.executions_total);
+    write_outcomes(&json, call->api->sandbox);
+    json_out_key(&json, "steps");
+    json_out_open(&json, '{');
+    steps_each(sandbox_steps(call->api->sandbox), write_step, &json);
+    json_out_close(&json, '}');
     json_out_close(&json, '}');
     resource_finish(call, &json);
 }

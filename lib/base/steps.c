@@ -112,3 +112,23 @@ void steps_each(const struct steps_totals *totals,
         each(context, &row);
     }
 }
+
+double steps_quantile_s(const struct steps_row *row, double share)
+{
+    const double wanted = share * (double)row->count;
+    double low_s = 0;
+    uint64_t below = 0;
+
+    if (row->count == 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < STEPS_BUCKETS - 1; i++) {
+        if ((double)row->at_most[i] >= wanted && row->at_most[i] > below) {
+            return low_s + (row->bounds_s[i] - low_s) * (wanted - (double)below) /
+                               (double)(row->at_most[i] - below);
+        }
+        below = row->at_most[i];
+        low_s = row->bounds_s[i];
+    }
+    return low_s;
+}

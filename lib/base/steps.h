@@ -80,6 +80,13 @@ struct steps_row {
     uint64_t at_most[STEPS_BUCKETS]; /* cumulative, as Prometheus wants it */
 };
 
+/*
+ * The time that this share (0 to 1) of a step's calls stayed below, in seconds: a straight line
+ * through the bucket that it falls in, as Prometheus estimates it; in the last bucket, its lower
+ * bound. -1: there was no call.
+ */
+double steps_quantile_s(const struct steps_row *row, double share);
+
 /* Calls each for every step in order, also for those that never happened. */
 void steps_each(const struct steps_totals *totals,
                 void (*each)(void *context, const struct steps_row *row), void *context);

@@ -56,6 +56,24 @@ class Meta(harness.Case):
                           harness.seconds(5), "the worker's return")
         self.assertGreaterEqual(after["runThreads"], 1)
 
+    def test_stats_tell_outcomes_and_where_time_went(self):
+        before = self.daemon.get("/v1/stats").json
+        self.run_command(["sh", "-c", "exit 3"])
+        self.run_command(["sleep", "60"], timeoutS=0.2)
+        after = self.daemon.get("/v1/stats").json
+        gained = {name: count - before["outcomes"][name] for name, count in after["outcomes"].items()}
+        self.assertEqual({name for name, count in gained.items() if count}, {"none", "timeout"}, gained)
+        self.assertGreaterEqual(set(after["outcomes"]), {"oom", "killed", "cancelled", "error"})
+        self.assertEqual(list(after["steps"])[:2] + list(after["steps"])[-2:],
+                         ["accept", "guard", "record", "reply"])
+
+        def run():
+            return self.daemon.get("/v1/stats").json["steps"]["run"]
+        census.wait_until(lambda: run()["count"] >= before["steps"]["run"]["count"] + 2,
+                          harness.seconds(10), "what is counted behind the answer")
+        self.assertGreater(run()["p99Ms"], 100)  # the one of 200 ms, in a bucket from 131 ms on
+        self.assertTrue(0 < run()["p50Ms"] <= run()["p90Ms"] <= run()["p99Ms"])
+
     def test_the_interface_is_described_by_the_daemon(self):
         spec = self.daemon.get("/openapi.json").json
         self.assertTrue(spec["openapi"].startswith("3.1"))

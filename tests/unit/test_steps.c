@@ -100,6 +100,24 @@ static void totals_fall_into_their_buckets(void **state)
     assert_int_equal(seen, STEPS);
 }
 
+static void quantiles_lie_on_a_line_through_their_bucket(void **state)
+{
+    struct steps_row row = { .count = 0 };
+
+    (void)state;
+    assert_true(steps_quantile_s(&row, 0.5) < 0);
+    for (size_t i = 0; i < STEPS_BUCKETS; i++) {
+        row.bounds_s[i] = (double)(1 << i);
+        row.at_most[i] = i == 0 ? 0 : i < 3 ? 10 : 20;
+    }
+    row.count = row.at_most[STEPS_BUCKETS - 1] = 21; /* the last one is above all bounds */
+    assert_true(fabs(steps_quantile_s(&row, 0) - 1) < 1e-9);
+    assert_true(fabs(steps_quantile_s(&row, 5.0 / 21) - 1.5) < 1e-9);
+    assert_true(fabs(steps_quantile_s(&row, 10.0 / 21) - 2) < 1e-9);
+    assert_true(fabs(steps_quantile_s(&row, 15.0 / 21) - 6) < 1e-9);
+    assert_true(fabs(steps_quantile_s(&row, 1) - row.bounds_s[STEPS_BUCKETS - 2]) < 1e-9);
+}
+
 static struct steps_totals shared;
 
 static void *add_many(void *context)
@@ -144,6 +162,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_call_are_joined),
         cmocka_unit_test(the_header_names_what_was_marked_in_order),
         cmocka_unit_test(totals_fall_into_their_buckets),
+        cmocka_unit_test(quantiles_lie_on_a_line_through_their_bucket),
         cmocka_unit_test(threads_add_without_losing_any),
     };
 
