@@ -233,7 +233,7 @@ RUN_TESTS = $(SETARCH) $(PYTHON) -B tests/run.py --build $(O) $(SANITIZED:%=--sa
 # Sanitizers look at the daemon alone. Drivers and kernd-init are no part of it, and what a box is
 # refused is the kernel's to decide. What one call alone says or refuses has no threads to race.
 HTTP_FOLDERS := tests/http $(if $(SANITIZED),,tests/unit/drivers tests/escape)
-HTTP_SKIPPED := $(if $(filter tsan,$(VARIANT)),client_javascript client_python command_line command_repl \
+HTTP_SKIPPED := $(if $(filter tsan,$(VARIANT)),attackers client_javascript client_python command_line command_repl \
     host python readme results secrets session_files session_setup shell_completion web_page)
 # What needs no more than Python; the rest of `make lint` needs the packages of `make deps-dev`.
 LINT_QUICK := layers banned sizes exports syscalls
@@ -383,8 +383,10 @@ analyze:
 PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
     libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libinih-dev zlib1g-dev libedit-dev \
     libedit2 libcmocka-dev python3 python3-yaml curl python3-pip bzip2 xz-utils zstd libarchive-tools
-# Beside the tools, shells to complete in and the Python packages that must work in a box.
+# Beside the tools, shells to complete in, programs that attack servers, and the Python packages that
+# must work in a box.
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git mandoc zsh fish \
+    slowhttptest wrk hey \
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
 PACKAGES_DEB := debhelper dpkg-dev fakeroot lintian
 missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
