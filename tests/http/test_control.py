@@ -57,10 +57,27 @@ class Control(unittest.TestCase):
                          (self.daemon.socket_path, os.path.join(self.daemon.runtime, "token")))
         return int(found[1]), found[3]
 
-    def call(self, method, target, body=None):
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+    def call(self, method, target, body=None, headers=None):
+        headers = {**({"Content-Type": "application/json"} if body is not None else {}),
+                   **(headers or {})}
         with wire.Connection(self.daemon.socket_path, harness.seconds(30)) as connection:
             return check.reply(connection.exchange(method, target, headers, body), method)
+
+    def test_tokens_of_a_server_that_is_started_for_them(self):
+        code, out, error = self.kernd("token", "new", "--scope", "run", "--name", "agent")
+        self.assertEqual(code, 0, error)
+        self.assertRegex(out, r"\Akernd_[0-9a-f]{64}\n\Z")
+        self.assertNotIn(out.strip(), error)
+        pid, _ = self.running("status")
+        shown = {"Authorization": f"Bearer {out.strip()}"}
+        self.assertEqual(self.call("GET", "/v1/tokens", headers=shown).status, 403)
+        self.assertNotEqual(self.running("restart")[0], pid)
+        self.assertEqual(self.call("GET", "/v1/version", headers=shown).status, 200)
+        self.assertEqual(self.kernd("stop")[0], 0)
+        code, out, error = self.kernd("token", "list")
+        self.assertEqual((code, out.split()[-1]), (0, "agent"), error)
+        self.assertEqual(self.kernd("token", "revoke", out.splitlines()[-1].split()[0])[0], 0)
+        self.assertEqual(self.call("GET", "/v1/version", headers=shown).status, 401)
 
     def test_a_life(self):
         self.assertEqual(self.kernd("status"), (3, "not running\n", ""))
