@@ -107,8 +107,8 @@ static struct pool_job *take(struct pool *pool, struct pool_worker *worker)
         worker->place.caller->prompt += worker->prompt ? 1 : 0;
         worker->settled = false;
         note_caller(pool, worker->place.caller);
-        job->favoured = !is_contended(pool) ||
-                        (worker->place.caller->running == 1 && worker->place.caller->queued == 0);
+        job->favoured = worker->place.caller->queued == 0 &&
+                        (worker->place.caller->running == 1 || !is_contended(pool));
         job->worker = worker;
         pool->unsettled++;
         pool->running++;
@@ -139,6 +139,17 @@ static void leave(struct pool *pool, struct pool_worker *worker, int64_t began_n
                            : pool->service_ns + (took_ns - pool->service_ns) / SERVICE_SHARE;
 }
 
+/* Locked, and no more behind it. Some job may start now. */
+static void unlock_for_next(struct pool *pool)
+{
+    const bool more = pool->turns.queued > 0;
+
+    (void)pthread_mutex_unlock(&pool->lock);
+    if (more) {
+        (void)pthread_cond_signal(&pool->wake);
+    }
+}
+
 static void *work(void *argument)
 {
     struct pool *pool = argument;
@@ -153,11 +164,7 @@ static void *work(void *argument)
             (void)pthread_cond_wait(&pool->wake, &pool->lock);
             continue;
         }
-        /* What ended may have made room for more than one. */
-        if (pool->turns.queued > 0) {
-            (void)pthread_cond_signal(&pool->wake);
-        }
-        (void)pthread_mutex_unlock(&pool->lock);
+        unlock_for_next(pool); /* what ended may have made room for more than one */
         began_ns = clock_mono_ns();
         job->run(job);
         (void)pthread_mutex_lock(&pool->lock);
@@ -329,15 +336,16 @@ int pool_resubmit(struct pool *pool, struct pool_job *job, struct err *err)
 
 void pool_settle(struct pool *pool, struct pool_job *job, bool settled)
 {
-    bool more;
-
     (void)pthread_mutex_lock(&pool->lock);
     settle(pool, job->worker, settled);
-    more = pool->turns.queued > 0;
-    (void)pthread_mutex_unlock(&pool->lock);
-    if (more) {
-        (void)pthread_cond_signal(&pool->wake);
-    }
+    unlock_for_next(pool);
+}
+
+void pool_engage(struct pool *pool, bool engaged)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->unsettled = engaged ? pool->unsettled + 1 : pool->unsettled - 1;
+    unlock_for_next(pool);
 }
 
 void pool_wake(struct pool *pool)
@@ -387,7 +395,6 @@ void pool_stats(struct pool *pool, struct pool_stats *ret_stats)
                                       .running = pool->running,
                                       .queued = pool->turns.queued,
                                       .queue_max = pool->queue_max,
-                                      .contended = is_contended(pool),
                                       .service_ns = pool->service_ns };
     (void)pthread_mutex_unlock(&pool->lock);
 }

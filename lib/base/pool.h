@@ -29,7 +29,8 @@ struct pool_job {
     uint64_t group;             /* of its caller's jobs; 0 is one as any other */
     struct budget_claim *claim; /* NULL, or it starts when this can be raised to need */
     uint64_t need;
-    bool favoured;         /* when it runs: it competes with none, or is its caller's only one */
+    bool favoured;         /* when it runs: none of its caller waits, and it competes with no other
+                            * caller or is its caller's only one */
     struct pool_job *next; /* the pool's own, as what follows */
     struct pool_worker *worker; /* while it runs */
 };
@@ -57,7 +58,6 @@ struct pool_stats {
     size_t running;
     size_t queued;
     size_t queue_max;
-    bool contended;     /* jobs of several callers ran in the last seconds */
     int64_t service_ns; /* how long jobs took lately, a moving mean; 0: none ended yet */
 };
 
@@ -92,6 +92,12 @@ int pool_resubmit(struct pool *pool, struct pool_job *job, struct err *err);
  * job itself while it runs; idempotent.
  */
 void pool_settle(struct pool *pool, struct pool_job *job, bool settled);
+
+/*
+ * A thread that is none of the pool's begins what is as costly as such a part, or is through with
+ * it (engaged: false): it counts among the unsettled jobs, and is held back by none.
+ */
+void pool_engage(struct pool *pool, bool engaged);
 
 /* Something that jobs wait for (their claims) may be there now. */
 void pool_wake(struct pool *pool);

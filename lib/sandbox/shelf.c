@@ -15,11 +15,14 @@
 #include "lib/base/text.h"
 #include "lib/cell/cell.h"
 #include "lib/sandbox/boxing.h"
+#include "lib/sandbox/spare.h"
 #include "lib/sandbox/spares.h"
 
 /* Spares kept for calls without a session, whoever makes them. */
 #define TARGET_ONE_SHOT 2
 #define TARGET_SESSION 1
+/* Beyond it, calls of one shape come faster than boxes are started. */
+#define TARGET_MOST 6
 
 static const char *session_of(const struct run_request *request)
 {
@@ -29,6 +32,12 @@ static const char *session_of(const struct run_request *request)
 static bool wants_driver(const struct run_request *request)
 {
     return request->kind == RUN_CODE && cell_needs_driver((enum cell_language)request->language);
+}
+
+/* What a session's owner asked for is kept, no less and no more. */
+static bool is_fixed(const struct run_request *request)
+{
+    return request->session != NULL && session_hold_options(request->session)->prewarm_set;
 }
 
 static size_t target_of(const struct run_request *request)
@@ -90,7 +99,9 @@ struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing)
     shelf->workspace = request->session == NULL ? NULL : alloc_text(boxing->workspace);
     shelf->driver = wants_driver(request);
     shelf->deps = boxing_has_deps(boxing);
-    shelf->target = target_of(request);
+    shelf->target = shelf->target_least = target_of(request);
+    shelf->target_most =
+        is_fixed(request) || shelf->target > TARGET_MOST ? shelf->target : TARGET_MOST;
     shelf->like = run_request_new();
     shelf->like->kind = request->kind;
     shelf->like->language = request->language;
@@ -107,6 +118,28 @@ struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing)
         strv_copy(&shelf->like->env, &session_hold_options(request->session)->env);
     }
     return shelf;
+}
+
+void shelf_missed(struct shelf *shelf)
+{
+    if (shelf->filled && shelf->count == 0 && shelf->target < shelf->target_most) {
+        shelf->target++;
+    }
+}
+
+struct spare *shelf_shrink(struct shelf *shelf)
+{
+    struct spare **at = &shelf->first;
+    struct spare *surplus;
+
+    shelf->target = shelf->target_least;
+    for (size_t kept = 0; kept < shelf->target && *at != NULL; kept++) {
+        at = &(*at)->next;
+    }
+    surplus = *at;
+    *at = NULL;
+    shelf->count = shelf->count < shelf->target ? shelf->count : shelf->target;
+    return surplus;
 }
 
 void shelf_release(struct shelf *shelf)

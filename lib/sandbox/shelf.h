@@ -29,7 +29,10 @@ struct shelf {
     size_t count;
     size_t booting;
     size_t target;
-    size_t failures; /* boots in a row that failed */
+    size_t target_least; /* what the target falls back to */
+    size_t target_most;  /* up to which it grows */
+    bool filled;         /* a spare stood here before */
+    size_t failures;     /* boots in a row that failed */
     int64_t used_ns;
     bool closed; /* what boots now is not wanted any more */
     struct shelf *next;
@@ -43,6 +46,12 @@ bool shelf_fits(const struct shelf *shelf, const struct boxing *boxing);
 
 /* A shelf for calls like this one, with one reference. */
 struct shelf *shelf_new(struct spares *spares, const struct boxing *boxing);
+
+/* A call found nothing: more are kept, if that is for want of them. */
+void shelf_missed(struct shelf *shelf);
+
+/* Nobody came for a while: back to the first target. The surplus, in one chain, is the caller's. */
+struct spare *shelf_shrink(struct shelf *shelf);
 
 /* Gives one reference back, under the lock of the spares. */
 void shelf_release(struct shelf *shelf);

@@ -25,6 +25,7 @@
 #define LANE_QUEUE 64
 #define SHELVES_MAX 256
 #define IDLE_NS (60 * CLOCK_NS_PER_S)
+#define QUIET_NS (5 * CLOCK_NS_PER_S)
 
 static void give_way_run(struct pool_job *job);
 static void give_way_drop(struct pool_job *job);
@@ -60,6 +61,18 @@ static void discard_all(struct spare *spare)
     }
 }
 
+static struct spare *chain(struct spare *some, struct spare *others)
+{
+    while (some != NULL) {
+        struct spare *next = some->next;
+
+        some->next = others;
+        others = some;
+        some = next;
+    }
+    return others;
+}
+
 /* Locked: empties a shelf; the spares are the caller's to discard outside the lock. */
 static struct spare *empty(struct spares *spares, struct shelf *shelf)
 {
@@ -81,7 +94,6 @@ static struct spare *take_shelves(struct spares *spares,
 
     while (*at != NULL) {
         struct shelf *shelf = *at;
-        struct spare *spare;
 
         if (!match(shelf, what)) {
             at = &shelf->next;
@@ -90,14 +102,7 @@ static struct spare *take_shelves(struct spares *spares,
         *at = shelf->next;
         spares->shelf_count--;
         shelf->closed = true;
-        spare = empty(spares, shelf);
-        while (spare != NULL) {
-            struct spare *next = spare->next;
-
-            spare->next = all;
-            all = spare;
-            spare = next;
-        }
+        all = chain(empty(spares, shelf), all);
         shelf_release(shelf);
     }
     return all;
@@ -162,6 +167,9 @@ static struct spare *take(struct spares *spares, const struct boxing *boxing, bo
         if (shelf != NULL) {
             shelf->used_ns = clock_mono_ns();
         }
+        if (shelf != NULL && spare == NULL) {
+            shelf_missed(shelf);
+        }
         (void)pthread_mutex_unlock(&spares->lock);
         usable = spare != NULL && spare_arm(spare, boxing->request);
         if (spare != NULL && !usable) {
@@ -217,6 +225,22 @@ void spares_drop_environment(struct spares *spares, const char *id)
     discard_all(all);
 }
 
+/* Locked. What was kept beyond the first target for calls that no longer come. */
+static struct spare *take_surplus(struct spares *spares, int64_t now_ns)
+{
+    struct spare *all = NULL;
+
+    for (struct shelf *shelf = spares->shelves; shelf != NULL; shelf = shelf->next) {
+        const size_t before = shelf->count;
+
+        if (shelf->target > shelf->target_least && shelf->used_ns + QUIET_NS < now_ns) {
+            all = chain(shelf_shrink(shelf), all);
+            spares->waiting -= before - shelf->count;
+        }
+    }
+    return all;
+}
+
 static bool is_unused(const struct shelf *shelf, const void *what)
 {
     return shelf->used_ns + IDLE_NS < *(const int64_t *)what;
@@ -227,7 +251,7 @@ void spares_age(struct spares *spares, int64_t now_ns)
     struct spare *all;
 
     (void)pthread_mutex_lock(&spares->lock);
-    all = take_shelves(spares, is_unused, &now_ns);
+    all = chain(take_surplus(spares, now_ns), take_shelves(spares, is_unused, &now_ns));
     (void)pthread_mutex_unlock(&spares->lock);
     discard_all(all);
     spares_refill(spares);
@@ -240,15 +264,7 @@ static struct spare *take_all(struct spares *spares)
 
     (void)pthread_mutex_lock(&spares->lock);
     for (struct shelf *shelf = spares->shelves; shelf != NULL; shelf = shelf->next) {
-        struct spare *spare = empty(spares, shelf);
-
-        while (spare != NULL) {
-            struct spare *next = spare->next;
-
-            spare->next = all;
-            all = spare;
-            spare = next;
-        }
+        all = chain(empty(spares, shelf), all);
     }
     (void)pthread_mutex_unlock(&spares->lock);
     return all;

@@ -36,9 +36,12 @@ static void boot_run(struct pool_job *job)
     struct boot *boot = CONTAINER_OF(job, struct boot, job);
     struct shelf *shelf = boot->shelf;
     struct spares *spares = shelf->spares;
-    struct spare *spare = spare_boot(spares->sandbox, shelf, &spares->cancel);
     struct budget_stats memory;
+    struct spare *spare;
 
+    pool_engage(spares->sandbox->pool, true);
+    spare = spare_boot(spares->sandbox, shelf, &spares->cancel);
+    pool_engage(spares->sandbox->pool, false);
     budget_stats(spares->sandbox->budget, &memory);
     (void)pthread_mutex_lock(&spares->lock);
     shelf->booting--;
@@ -53,6 +56,7 @@ static void boot_run(struct pool_job *job)
         spare->next = shelf->first;
         shelf->first = CLEANUP_TAKE(spare);
         shelf->count++;
+        shelf->filled = true;
         spares->waiting++;
     }
     shelf_release(shelf);
@@ -75,20 +79,14 @@ static void boot_drop(struct pool_job *job)
 }
 
 /*
- * Locked. Real work goes first: nothing is booted ahead while calls wait for a thread, unless the
- * spare is for somebody else than those who make them wait.
+ * Locked. Also while calls wait: those of a caller with calls in the queue take none (pool.h,
+ * favoured), so what is booted then is for others, who must not find the shelf empty.
  */
-static bool may_boot(struct spares *spares, const struct shelf *shelf)
+static bool may_boot(const struct spares *spares, const struct shelf *shelf)
 {
-    struct pool_stats stats;
-
-    if (spares->closed || shelf->failures >= FAILURES_MAX ||
-        shelf->count + shelf->booting >= shelf->target ||
-        spares->waiting + spares->booting >= spares->max) {
-        return false;
-    }
-    pool_stats(spares->sandbox->pool, &stats);
-    return stats.queued == 0 || stats.contended;
+    return !spares->closed && shelf->failures < FAILURES_MAX &&
+           shelf->count + shelf->booting < shelf->target &&
+           spares->waiting + spares->booting < spares->max;
 }
 
 static void refill(struct spares *spares, struct shelf *shelf)

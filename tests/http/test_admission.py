@@ -20,7 +20,7 @@ with harness.as_user(harness.USER if sys.argv[3] == "root" else None):
     connection = wire.Connection(sys.argv[2], timeout=60)
 reply = connection.exchange("POST", "/v1/run", {"Content-Type": "application/json"},
                             harness.as_json({"command": ["echo", "other"]}))
-print(reply.status, reply.json["stdout"], end="")
+print(reply.status, reply.json["usage"]["source"], reply.json["stdout"], end="")
 """
 SLEEP = ["sleep", "60"]
 
@@ -39,12 +39,12 @@ class Case(streamkit.Case):
             self.cancel(name)
         self.idle()
 
-    def other_caller(self):
+    def other_caller(self, source="cold"):
         done = subprocess.run(
             [sys.executable, "-B", "-c", OTHER, os.path.dirname(os.path.abspath(__file__)),
              self.daemon.socket_path, "root" if self.daemon.user else ""],
             capture_output=True, text=True, timeout=harness.seconds(60), check=False)
-        self.assertEqual((done.stdout, done.returncode), ("200 other\n", 0), done.stderr)
+        self.assertEqual((done.stdout, done.returncode), (f"200 {source} other\n", 0), done.stderr)
 
 
 class Callers(Case):
@@ -99,6 +99,19 @@ class Callers(Case):
         self.assertEqual(reply.json["retryAfterS"], int(reply.header("Retry-After")))
         self.other_caller()
         self.cancel_all(*waiting, *running)
+
+
+class Ahead(Case):
+    daemon_arguments = ("--workers", "4", "--workers-per-caller", "3", "--spares", "4")
+
+    def test_a_flood_leaves_boxes_started_ahead_to_others(self):
+        """What is ready when one caller keeps others of its own waiting is not for its calls."""
+        flood = [self.submit(SLEEP) for _ in range(8)]
+        for _ in range(3):
+            census.wait_until(lambda: self.daemon.get("/v1/stats").json["spares"] > 0,
+                              harness.seconds(20), "a box ahead")
+            self.other_caller("spare")
+        self.cancel_all(*flood)
 
 
 class Measured(Case):

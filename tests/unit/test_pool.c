@@ -496,6 +496,79 @@ static void settled_jobs_let_the_next_start(void **state)
     pool_free(pool);
 }
 
+static void others_that_are_engaged_hold_back_as_well(void **state)
+{
+    struct scene scene;
+    struct job jobs[3];
+    struct pool *pool = pool_new("test", 3, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
+    pool_engage(pool, true);
+    for (size_t i = 0; i < 2; i++) {
+        jobs[i] = make_job(&scene, 'a', 1);
+        jobs[i].gated = true;
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+    }
+    jobs[2] = make_job(&scene, 'B', 2);
+    assert_int_equal(pool_submit(pool, &jobs[2].base, NULL), 0);
+    wait_for(&scene, &scene.done, 1);
+    assert_int_equal(pool_position(pool, &jobs[1].base), 0);
+    pool_engage(pool, false);
+    wait_for(&scene, &scene.waiting, 2);
+    open_gate(&scene);
+    wait_for(&scene, &scene.done, 3);
+    assert_string_equal(scene.order, "Baa");
+    pool_free(pool);
+}
+
+static void favoured_is_who_keeps_nobody_waiting(void **state)
+{
+    struct scene scene;
+    struct job gate;
+    struct job jobs[4];
+    struct pool *pool = pool_new("test", 1, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    occupy(pool, &scene, &gate, 1);
+    assert_true(gate.base.favoured);
+    submit_letters(pool, &scene, jobs, "AAAB");
+    open_gate(&scene);
+    wait_for(&scene, &scene.done, 5);
+    assert_string_equal(scene.order, "-ABAA");
+    assert_false(jobs[0].base.favoured);
+    assert_false(jobs[1].base.favoured);
+    assert_true(jobs[2].base.favoured);
+    assert_true(jobs[3].base.favoured);
+    pool_free(pool);
+}
+
+/* Among others, only one call at a time is: two side by side may be the start of a flood. */
+static void favoured_among_others_is_one_at_a_time(void **state)
+{
+    struct scene scene;
+    struct job gates[2];
+    struct job job;
+    struct pool *pool = pool_new("test", 3, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    occupy(pool, &scene, gates, 2);
+    assert_true(gates[1].base.favoured); /* there are no others yet */
+    job = make_job(&scene, 'A', 1);
+    assert_int_equal(pool_submit(pool, &job.base, NULL), 0);
+    wait_for(&scene, &scene.done, 1);
+    assert_true(job.base.favoured);
+    job = make_job(&scene, 'B', 0);
+    assert_int_equal(pool_submit(pool, &job.base, NULL), 0);
+    wait_for(&scene, &scene.done, 2);
+    assert_false(job.base.favoured);
+    open_gate(&scene);
+    pool_free(pool);
+}
+
 static void one_caller_leaves_places_in_the_queue(void **state)
 {
     struct scene scene;
@@ -620,6 +693,9 @@ int main(void)
         cmocka_unit_test(one_caller_leaves_threads_to_others),
         cmocka_unit_test(what_is_not_settled_holds_back_its_callers_next),
         cmocka_unit_test(settled_jobs_let_the_next_start),
+        cmocka_unit_test(others_that_are_engaged_hold_back_as_well),
+        cmocka_unit_test(favoured_is_who_keeps_nobody_waiting),
+        cmocka_unit_test(favoured_among_others_is_one_at_a_time),
         cmocka_unit_test(one_caller_leaves_places_in_the_queue),
         cmocka_unit_test(the_wait_is_told_from_what_was_measured),
         cmocka_unit_test(jobs_wait_for_their_claims),
