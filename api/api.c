@@ -15,6 +15,7 @@
 #include "api/mcp_live.h"
 #include "api/once.h"
 #include "api/problem.h"
+#include "api/quota.h"
 #include "api/resource.h"
 #include "api/retirement.h"
 #include "api/rights.h"
@@ -187,6 +188,7 @@ void api_call_finish(struct api_call *call)
 {
     retirement_tell(retirement_table, call->route->method, call->route->pattern, &call->reply);
     once_end(call);
+    quota_tell(call); /* as it is now, and not as it was for an answer that is told again */
     call->finish(call);
 }
 

@@ -105,6 +105,7 @@ struct api_call {
     int64_t received_ns; /* monotonic */
     struct steps steps;  /* begun then */
     bool timed;          /* steps are those of an execution, to be told */
+    bool queues;         /* it asks for a place in the queue: what else it may have is told */
     /* Set up by the server; fired through api_call_cancel only. */
     struct cancel cancel;
     _Atomic(struct api_hook *) hook; /* api's own: starts as NULL */

@@ -173,6 +173,7 @@ void resource_batch(struct api_call *call)
         resource_fail(call, &err);
         return;
     }
+    call->queues = true;
     plan.count = json_object_array_length(body.items);
     plan.concurrency = (size_t)body.concurrency;
     batch = batch_new(call, &plan);

@@ -34,6 +34,8 @@ static void write_queue(struct metrics_out *out, const struct sandbox_stats *sta
                        (double)stats->queued);
     metrics_out_single(out, "kernd_queue_limit", "gauge", "How many may wait.",
                        (double)stats->queue_max);
+    metrics_out_single(out, "kernd_callers", "gauge", "Callers with executions that run or wait.",
+                       (double)stats->callers);
     metrics_out_single(out, "kernd_run_threads", "gauge", "How many may run at the same time.",
                        (double)stats->run_threads);
     metrics_out_single(out, "kernd_executions_running", "gauge", "Run threads at work.",

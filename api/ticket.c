@@ -282,6 +282,7 @@ void ticket_submit(struct api_call *call, struct run_request *request)
     struct ticket ticket;
     struct err err = ERR_INIT;
 
+    call->queues = true;
     if (ticket_read(call, &ticket, &err) < 0 || ticket_check(call, request, &err) < 0) {
         run_request_free(request);
         resource_fail(call, &err);

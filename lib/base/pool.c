@@ -15,9 +15,8 @@
 #include "lib/base/alloc.h"
 #include "lib/base/budget.h"
 #include "lib/base/clock.h"
-#include "lib/base/turns.h"
+#include "lib/base/pool_internal.h"
 
-#define LONGEST_NAME 12
 /* A new duration counts for an eighth: some calls of another kind don't turn the estimate over. */
 #define SERVICE_SHARE 8
 /* Who comes back later than this finds another queue anyway. */
@@ -31,25 +30,6 @@ struct pool_worker {
     struct turns_place place;
     bool prompt;  /* the job is within its caller's share */
     bool settled; /* it is in no costly part */
-};
-
-struct pool {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    struct turns turns;
-    struct pool_rules rules;
-    pthread_t *threads;
-    char name[LONGEST_NAME + 1];
-    size_t thread_count;
-    size_t running;
-    size_t unsettled;
-    size_t queue_max;
-    int64_t service_ns;
-    bool any;             /* job has started yet */
-    uint64_t last_caller; /* of the job that started last */
-    int64_t changed_ns;   /* when it was another one's turn than before; 0: never */
-    bool closed;          /* takes and starts no job */
-    bool ending;          /* threads return */
 };
 
 static bool serves(void *context, const struct turns_caller *caller)
@@ -194,7 +174,7 @@ struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct
 
     (void)pthread_mutex_init(&pool->lock, NULL);
     (void)pthread_cond_init(&pool->wake, NULL);
-    (void)snprintf(pool->name, sizeof(pool->name), "%.*s", LONGEST_NAME, name);
+    (void)snprintf(pool->name, sizeof(pool->name), "%.*s", POOL_NAME_MAX, name);
     pool->threads = alloc_zero(threads, sizeof(*pool->threads));
     pool->queue_max = queue_max;
     for (size_t i = 0; i < threads; i++) {
@@ -276,19 +256,13 @@ static int wait_s(const struct pool *pool, size_t waiting, size_t abreast)
     return all_s >= LONGEST_WAIT_S ? LONGEST_WAIT_S : 1 + (int)all_s;
 }
 
-/* Locked. As many of the queued jobs as there are idle threads don't wait: they are being taken. */
-static size_t idle_threads(const struct pool *pool)
-{
-    return pool->thread_count - pool->running;
-}
-
 /* Locked. Is there a place in the queue? 0 or -1. */
 static int check_room(struct pool *pool, const struct pool_job *job, struct err *err)
 {
     const struct pool_rules *rules = &pool->rules;
     const size_t queued = pool->turns.queued;
     const size_t own = turns_queued_of(&pool->turns, job->caller);
-    const size_t idle = idle_threads(pool);
+    const size_t idle = pool->thread_count - pool->running;
 
     if (queued >= idle && queued - idle >= pool->queue_max) {
         (void)err_set(err, ERR_QUEUE_FULL, 0, "%zu calls are waiting already", queued);
@@ -395,6 +369,7 @@ void pool_stats(struct pool *pool, struct pool_stats *ret_stats)
                                       .running = pool->running,
                                       .queued = pool->turns.queued,
                                       .queue_max = pool->queue_max,
+                                      .callers = turns_callers(&pool->turns),
                                       .service_ns = pool->service_ns };
     (void)pthread_mutex_unlock(&pool->lock);
 }

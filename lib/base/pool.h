@@ -58,6 +58,7 @@ struct pool_stats {
     size_t running;
     size_t queued;
     size_t queue_max;
+    size_t callers;     /* who have jobs that wait or run */
     int64_t service_ns; /* how long jobs took lately, a moving mean; 0: none ended yet */
 };
 
@@ -115,5 +116,15 @@ bool pool_withdraw(struct pool *pool, struct pool_job *job);
 long pool_position(struct pool *pool, const struct pool_job *job);
 
 void pool_stats(struct pool *pool, struct pool_stats *ret_stats);
+
+/* What one caller has of the pool now, and could have at most. */
+struct pool_share {
+    size_t running;
+    size_t running_max;
+    size_t queued;
+    size_t queued_max;
+    size_t room; /* so many more of its jobs would be taken in now */
+};
+void pool_share(struct pool *pool, uint64_t caller, struct pool_share *ret_share);
 
 #endif

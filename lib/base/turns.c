@@ -252,6 +252,23 @@ size_t turns_queued_of(const struct turns *turns, uint64_t caller)
     return found == NULL ? 0 : found->queued;
 }
 
+size_t turns_running_of(const struct turns *turns, uint64_t caller)
+{
+    const struct turns_caller *found = find_caller(turns, caller);
+
+    return found == NULL ? 0 : found->running;
+}
+
+size_t turns_callers(const struct turns *turns)
+{
+    size_t count = 0;
+
+    for (const struct turns_caller *at = turns->callers; at != NULL; at = at->next) {
+        count++;
+    }
+    return count;
+}
+
 static long place_in_group(const struct turns_group *group, const struct pool_job *job)
 {
     long place = 0;

@@ -71,6 +71,10 @@ bool turns_remove(struct turns *turns, struct pool_job *job);
 struct pool_job *turns_pop(struct turns *turns);
 
 size_t turns_queued_of(const struct turns *turns, uint64_t caller);
+size_t turns_running_of(const struct turns *turns, uint64_t caller);
+
+/* How many have jobs that wait or run. */
+size_t turns_callers(const struct turns *turns);
 
 /* How many jobs start before this one if all may start; -1: it does not wait. */
 long turns_position(const struct turns *turns, const struct pool_job *job);

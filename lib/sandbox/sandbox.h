@@ -21,6 +21,7 @@
 #include "lib/sandbox/limits.h"
 #include "lib/sandbox/run.h"
 
+struct pool_share;
 struct sandbox;
 
 /*
@@ -59,6 +60,7 @@ struct sandbox_stats {
     size_t running;
     size_t queued;
     size_t queue_max;
+    size_t callers;     /* whose executions run or wait */
     int64_t service_ns; /* how long executions took lately; 0: none ended yet */
     uint64_t memory_mb; /* claimed by boxes */
     size_t boxes;
@@ -99,6 +101,8 @@ const struct capacity *sandbox_capacity(const struct sandbox *sandbox);
 const struct limits *sandbox_maxima(const struct sandbox *sandbox);
 const struct limits *sandbox_defaults(const struct sandbox *sandbox);
 void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats);
+/* What one caller has under way of what it may. */
+void sandbox_stats_share(struct sandbox *sandbox, uint64_t caller, struct pool_share *ret_share);
 /* Where the time of all calls went, for any thread; the server adds its own part. */
 struct steps_totals *sandbox_steps(struct sandbox *sandbox);
 /* As images_list and images_load (lib/box/images.h). */

@@ -31,6 +31,7 @@ void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
         .running = pool.running,
         .queued = pool.queued,
         .queue_max = pool.queue_max,
+        .callers = pool.callers,
         .service_ns = pool.service_ns,
         .memory_mb = memory.used / MIB,
         .boxes = boxes_running(sandbox->boxes),
@@ -45,4 +46,9 @@ void sandbox_stats(struct sandbox *sandbox, struct sandbox_stats *ret_stats)
         .executions_total = atomic_load(&sandbox->executions_total),
     };
     (void)snprintf(ret_stats->templates_why, sizeof(ret_stats->templates_why), "%s", templates.why);
+}
+
+void sandbox_stats_share(struct sandbox *sandbox, uint64_t caller, struct pool_share *ret_share)
+{
+    pool_share(sandbox->pool, caller, ret_share);
 }

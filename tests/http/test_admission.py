@@ -9,6 +9,7 @@ import unittest
 import census
 import harness
 import kernelkit
+import metricskit
 import streamkit
 
 # A caller of its own: over the Unix socket, each process is one.
@@ -47,6 +48,9 @@ class Case(streamkit.Case):
         self.assertEqual((done.stdout, done.returncode), (f"200 {source} other\n", 0), done.stderr)
 
 
+POLICY = '"running";q={};qu="concurrent-requests", "waiting";q={};qu="concurrent-requests"'
+
+
 class Callers(Case):
     daemon_arguments = ("--workers", "4", "--workers-per-caller", "3", "--workers-per-session",
                         "2", "--queue", "8", "--queue-per-caller", "3")
@@ -56,6 +60,26 @@ class Callers(Case):
         del found["memoryMb"]
         self.assertEqual(found, {"workers": 4, "workersPerCaller": 3, "workersPerSession": 2,
                                  "queue": 8, "queuePerCaller": 3})
+
+    def assert_share(self, reply, running, waiting):
+        self.assertEqual((reply.header("RateLimit-Policy"), reply.header("RateLimit")),
+                         (POLICY.format(3, 3), f'"running";r={running}, "waiting";r={waiting}'))
+
+    def test_answers_tell_what_else_the_caller_may_have(self):
+        held = self.submit(SLEEP)
+        self.wait_running(held)
+        self.assert_share(self.daemon.post("/v1/run", {"command": ["true"]}), 1, 3)
+        lines = {"Accept": "application/x-ndjson"}
+        batch = self.daemon.post("/v1/batch", {"items": [{"command": ["true"]}]}, headers=lines)
+        self.assertEqual(batch.header("RateLimit-Policy"), POLICY.format(3, 3))
+        refused = self.daemon.post("/v1/run", {"command": ["true"], "timeoutS": 1e9})
+        self.assertEqual(refused.status, 422, refused)
+        self.assertEqual(refused.header("RateLimit-Policy"), POLICY.format(3, 3))
+        for target in ("/v1/stats", f"/v1/executions/{held}"):
+            self.assertIsNone(self.daemon.get(target).header("RateLimit"), target)
+        self.assertEqual(metricskit.parse(self.daemon.get("/metrics").body.decode())[
+            "kernd_callers"].value(), 1)
+        self.cancel_all(held)
 
     def test_a_flood_leaves_a_worker_to_others(self):
         """One session, one caller, and what none of both may take."""
@@ -97,6 +121,7 @@ class Callers(Case):
         self.assert_problem(reply, 429, "too_many_requests")
         self.assertGreaterEqual(int(reply.header("Retry-After")), 1)
         self.assertEqual(reply.json["retryAfterS"], int(reply.header("Retry-After")))
+        self.assert_share(reply, running=1, waiting=0)
         self.other_caller()
         self.cancel_all(*waiting, *running)
 

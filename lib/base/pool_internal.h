@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool_internal: the body of a pool, for pool*.c alone.
+ */
+#ifndef KERND_BASE_POOL_INTERNAL_H
+#define KERND_BASE_POOL_INTERNAL_H
+
+#include <pthread.h>
+
+#include "lib/base/pool.h"
+#include "lib/base/turns.h"
+
+#define POOL_NAME_MAX 12
+
+/* All but the lock itself is under it. */
+struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct turns turns;
+    struct pool_rules rules;
+    pthread_t *threads;
+    char name[POOL_NAME_MAX + 1];
+    size_t thread_count;
+    size_t running;
+    size_t unsettled;
+    size_t queue_max;
+    int64_t service_ns;
+    bool any;             /* job has started yet */
+    uint64_t last_caller; /* of the job that started last */
+    int64_t changed_ns;   /* when it was another one's turn than before; 0: never */
+    bool closed;          /* takes and starts no job */
+    bool ending;          /* threads return */
+};
+
+#endif
