@@ -13,6 +13,8 @@
 #include "lib/base/alloc.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/base/id.h"
 #include "lib/base/text.h"
 #include "server/body.h"
 #include "server/exchange.h"
@@ -24,7 +26,9 @@
 #define REFUSED_RATE 1048576.0 /* and this fast for a long one */
 #define HEAD_BYTES_MAX ((size_t)256 << 10) /* above what libmicrohttpd takes */
 #define CALLER_TOKEN 1
-#define CALLER_NARROWED 3 /* process ids are even */
+#define CALLER_NARROWED 3 /* process ids are even and small, tokens are odd (tokens.c) */
+#define CALLER_OWNER (UINT64_C(1) << 62) /* with 60 bits of a hash, shifted by two */
+#define OWNER_DIGITS 15
 
 /* ---- the head ---- */
 
@@ -95,21 +99,49 @@ static int check_form(struct exchange *exchange, struct err *err)
     return 0;
 }
 
+/* The number of one of the user's narrow clients, from the name that it gives itself. */
+static uint64_t owner_number(const char *name)
+{
+    char digits[HASH_HEX_SIZE];
+    uint64_t number = 0;
+
+    hash_sha256_hex(name, strlen(name), digits);
+    for (size_t i = 0; i < OWNER_DIGITS; i++) {
+        const char digit = digits[i];
+
+        number = number << 4 | (uint64_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    return CALLER_OWNER | number << 2;
+}
+
+static int read_owner(const struct http_guard_head *head, uint64_t *ret_caller, struct err *err)
+{
+    size_t count = 0;
+    const char *owner = http_guard_only(head, "Kernd-Owner", &count);
+
+    if (count > 1 || (owner != NULL && !id_valid(owner))) {
+        return err_set(err, ERR_BAD_HEADER, 0, "Kernd-Owner is one name, as an id is");
+    }
+    *ret_caller = owner == NULL ? CALLER_NARROWED : owner_number(owner);
+    return 0;
+}
+
 /* The user may ask for less than is his: an agent's bridge does. What he makes then has an owner of
- * its own. Nobody gets more by it. */
+ * its own, or the one that is named. Nobody gets more by it. */
 static int narrow(struct exchange *exchange, struct api_identity *identity, struct err *err)
 {
     size_t count = 0;
     const char *scope = http_guard_only(&exchange->head, "Kernd-Scope", &count);
+    uint64_t caller = 0;
 
-    if (count == 0) {
-        return 0;
-    }
-    if (count > 1 || !text_equal(scope, "run")) {
+    if (count > 1 || (count == 1 && !text_equal(scope, "run"))) {
         return err_set(err, ERR_BAD_HEADER, 0, "Kernd-Scope can only say run, once");
     }
-    if (identity->scope == API_SCOPE_FULL) {
-        *identity = (struct api_identity){ .caller = CALLER_NARROWED, .scope = API_SCOPE_RUN };
+    if (read_owner(&exchange->head, &caller, err) < 0) {
+        return -1;
+    }
+    if (count == 1 && identity->scope == API_SCOPE_FULL) {
+        *identity = (struct api_identity){ .caller = caller, .scope = API_SCOPE_RUN };
         exchange->call.narrowed = true;
     }
     return 0;

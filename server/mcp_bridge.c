@@ -22,6 +22,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/base/hash.h"
 #include "lib/base/id.h"
 #include "lib/base/strv.h"
 #include "lib/base/text.h"
@@ -36,6 +37,8 @@
 #define LAST_ANSWERS_S 10.0 /* for answers after the end of input */
 #define HEADERS_MAX ((size_t)16 << 10)
 #define EXIT_USAGE 2
+#define OWNER_SIZE 40
+#define OWNER_DIGITS 24
 #define WORKSPACE "--workspace"
 #define WORKSPACE_READONLY ":ro"
 
@@ -199,6 +202,19 @@ static bool step(struct bridge *bridge)
     return write_lines(bridge) == 0;
 }
 
+/* Agents of one place share what they make, also when their bridge is started anew; no others do.
+ */
+static void name_owner(const struct bridge *bridge, char out[static OWNER_SIZE])
+{
+    CLEANUP_FREE char *here = bridge->workspace.path == NULL ? getcwd(NULL, 0) : NULL;
+    const char *place = bridge->workspace.path != NULL ? bridge->workspace.path : here;
+    char digits[HASH_HEX_SIZE];
+
+    place = place != NULL ? place : "/";
+    hash_sha256_hex(place, strlen(place), digits);
+    (void)snprintf(out, OWNER_SIZE, "bridge-%.*s", OWNER_DIGITS, digits);
+}
+
 /*
  * The socket's owner may do everything. What comes over this bridge was written by a model that
  * reads what strangers wrote: it gets the narrow scope, and what the command line gave it.
@@ -206,10 +222,13 @@ static bool step(struct bridge *bridge)
 static void make_headers(struct bridge *bridge)
 {
     char client[ID_SIZE]; /* this process is one client */
+    char owner[OWNER_SIZE];
 
+    name_owner(bridge, owner);
     bridge->headers = BUF_INIT(HEADERS_MAX);
-    (void)buf_printf(&bridge->headers, "Mcp-Session-Id: %s\r\nKernd-Scope: run\r\n",
-                     id_make("mcp", client));
+    (void)buf_printf(&bridge->headers,
+                     "Mcp-Session-Id: %s\r\nKernd-Scope: run\r\nKernd-Owner: %s\r\n",
+                     id_make("mcp", client), owner);
     mcp_workspace_write(&bridge->headers, &bridge->workspace);
 }
 

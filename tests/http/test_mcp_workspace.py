@@ -71,8 +71,19 @@ class Narrowing(Case):
         self.assertEqual(
             self.daemon.get("/v1/sessions/theirs", via="unix", headers=SCOPE).status, 200)
 
+    def test_owners_are_strangers_to_each_other(self):
+        one, other = ({**SCOPE, "Kernd-Owner": name} for name in ("one", "other"))
+        self.assertEqual(self.ask("/v1/sessions", {"id": "of-one"}, "unix", one).status, 201)
+        for via in ("tcp", "unix"):
+            for headers, status in ((one, 200), (other, 404), (SCOPE, 404), ({"X-Any": "y"}, 200)):
+                reply = self.daemon.get("/v1/sessions/of-one", via=via, headers=headers)
+                self.assertEqual(reply.status, status, headers)
+        reply = self.ask("/v1/sessions/of-one/run", {"command": ["true"]}, "unix", other)
+        self.assert_problem(reply, 404, "session_not_found")
+
     def test_other_values(self):
-        for headers in ({"Kernd-Scope": "full"}, {"Kernd-Scope": ""}):
+        for headers in ({"Kernd-Scope": "full"}, {"Kernd-Scope": ""}, {**SCOPE, "Kernd-Owner": ""},
+                        {**SCOPE, "Kernd-Owner": "a b"}, {**SCOPE, "Kernd-Owner": "x" * 200}):
             self.assert_problem(self.daemon.get("/v1/version", headers=headers), 400, "bad_header")
 
     def test_no_way_up(self):
@@ -151,6 +162,18 @@ class OverTheBridge(Case):
             result = bridge.ask("tools/call", {"name": "read_file", "arguments": {
                 "session_id": "private", "path": "x"}})["result"]
             self.assertEqual(result["structuredContent"]["error"]["code"], "session_not_found")
+
+    def test_an_owner_for_each_place(self):
+        def info(bridge, **arguments):
+            result = bridge.ask("tools/call", {"name": "session_info", "arguments": arguments})["result"]
+            return result["structuredContent"]
+
+        with self.bridge("--workspace", self.project) as bridge:
+            session = info(bridge)["session_id"]
+        with self.bridge("--workspace", self.project) as again, self.bridge() as elsewhere:
+            self.assertEqual(info(again, session_id=session)["session_id"], session)
+            self.assertEqual(info(elsewhere, session_id=session)["error"]["code"],
+                             "session_not_found")
 
     def test_workspace(self):
         call = {"name": "run_command", "arguments": {"command": "cat main.py; echo x > made"}}
