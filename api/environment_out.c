@@ -9,32 +9,27 @@
 
 #include <stddef.h>
 
+#include "api/member_out.h"
 #include "api/session_out.h"
-
-static void write_text(struct json_out *json, const char *name, const char *text)
-{
-    json_out_key(json, name);
-    json_out_string(json, text == NULL || text[0] == '\0' ? NULL : text);
-}
 
 void environment_out_write(struct json_out *json, const struct environments_view *view, bool setup)
 {
     json_out_open(json, '{');
-    write_text(json, "id", view->id);
-    write_text(json, "name", view->name);
-    write_text(json, "state", environments_state_text(view->state));
-    write_text(json, "engine", view->spec.engine);
-    write_text(json, "image", view->spec.image);
-    write_text(json, "setup", setup ? view->spec.setup : NULL);
+    member_out_text(json, "id", view->id);
+    member_out_text(json, "name", view->name);
+    member_out_text(json, "state", environments_state_text(view->state));
+    member_out_text(json, "engine", view->spec.engine);
+    member_out_text(json, "image", view->spec.image);
+    member_out_text(json, "setup", setup ? view->spec.setup : NULL);
     session_out_preload(json, &view->spec.preload);
     json_out_key(json, "madeWith");
     json_out_open(json, '{');
-    write_text(json, "python", view->spec.python);
-    write_text(json, "node", view->spec.node);
+    member_out_text(json, "python", view->spec.python);
+    member_out_text(json, "node", view->spec.node);
     json_out_close(json, '}');
     json_out_key(json, "bytes");
     json_out_count(json, view->bytes);
-    write_text(json, "executionId", view->execution_id);
+    member_out_text(json, "executionId", view->execution_id);
     json_out_key(json, "createdAt");
     json_out_time(json, view->created_ms);
     json_out_close(json, '}');
@@ -49,6 +44,6 @@ void environment_out_page(struct json_out *json, const struct environments_page 
         environment_out_write(json, &page->items[i], setup);
     }
     json_out_close(json, ']');
-    write_text(json, "nextCursor", page->next_cursor);
+    member_out_text(json, "nextCursor", page->next_cursor);
     json_out_close(json, '}');
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/member_out.h"
 #include "api/problem.h"
 #include "api/result_out.h"
 #include "lib/base/clock.h"
@@ -106,18 +107,6 @@ static const char *state_text(enum execution_state state)
     return NULL;
 }
 
-static void write_text(struct json_out *json, const char *name, const char *text)
-{
-    json_out_key(json, name);
-    json_out_string(json, *text == '\0' ? NULL : text);
-}
-
-static void write_time(struct json_out *json, const char *name, int64_t wall_ms)
-{
-    json_out_key(json, name);
-    json_out_time(json, wall_ms);
-}
-
 static void write_fault(struct json_out *json, const char *fault)
 {
     json_out_key(json, "fault");
@@ -126,12 +115,12 @@ static void write_fault(struct json_out *json, const char *fault)
         return;
     }
     json_out_open(json, '{');
-    write_text(json, "type", fault);
-    write_text(json, "message",
-               strcmp(fault, run_fault_text(RUN_FAULT_LOST)) == 0
-                   ? "the server was killed while it ran"
-                   : "the details are no longer kept");
-    write_text(json, "evidence", "");
+    member_out_text(json, "type", fault);
+    member_out_text(json, "message",
+                    strcmp(fault, run_fault_text(RUN_FAULT_LOST)) == 0
+                        ? "the server was killed while it ran"
+                        : "the details are no longer kept");
+    member_out_text(json, "evidence", "");
     json_out_close(json, '}');
 }
 
@@ -140,11 +129,11 @@ static void write_row(struct json_out *json, const struct execution_view *view)
 {
     bool done = view->state == EXECUTION_DONE;
 
-    write_text(json, "id", view->id);
-    write_text(json, "sessionId", view->session_id);
-    write_text(json, "kernelId", view->kernel_id);
-    write_text(json, "kind", view->kind);
-    write_text(json, "state", state_text(view->state));
+    member_out_text(json, "id", view->id);
+    member_out_text(json, "sessionId", view->session_id);
+    member_out_text(json, "kernelId", view->kernel_id);
+    member_out_text(json, "kind", view->kind);
+    member_out_text(json, "state", state_text(view->state));
     if (done) {
         json_out_key(json, "success");
         json_out_bool(json, view->has_exit_code && view->exit_code == 0 && view->fault[0] == '\0');
@@ -156,8 +145,8 @@ static void write_row(struct json_out *json, const struct execution_view *view)
         json_out_null(json);
     }
     write_fault(json, view->fault);
-    write_time(json, "startedAt", view->started_ms);
-    write_time(json, "finishedAt", view->finished_ms);
+    member_out_time(json, "startedAt", view->started_ms);
+    member_out_time(json, "finishedAt", view->finished_ms);
 }
 
 void execution_out_view(struct json_out *json, const struct execution_view *view)
@@ -169,10 +158,10 @@ void execution_out_view(struct json_out *json, const struct execution_view *view
     } else {
         json_out_null(json);
     }
-    write_time(json, "createdAt", view->created_ms);
+    member_out_time(json, "createdAt", view->created_ms);
     json_out_key(json, "codeBytes");
     json_out_count(json, view->code_size);
-    write_text(json, "codeSha256", view->code_sha256);
+    member_out_text(json, "codeSha256", view->code_sha256);
     if (view->document.size > 2) {
         /* The document's members become part of this object. */
         json_out_raw(json, view->document.data + 1, view->document.size - 2);

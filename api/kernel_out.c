@@ -7,38 +7,17 @@
  */
 #include "api/kernel_out.h"
 
-static void write_text(struct json_out *json, const char *name, const char *text)
-{
-    json_out_key(json, name);
-    json_out_string(json, *text == '\0' ? NULL : text);
-}
-
-/* A timer of 0 is none. */
-static void write_timer(struct json_out *json, const char *name, double value)
-{
-    json_out_key(json, name);
-    if (value > 0) {
-        json_out_number(json, value);
-    } else {
-        json_out_null(json);
-    }
-}
-
-static void write_time(struct json_out *json, const char *name, int64_t wall_ms)
-{
-    json_out_key(json, name);
-    json_out_time(json, wall_ms);
-}
+#include "api/member_out.h"
 
 void kernel_out_write(struct json_out *json, const struct kernels_view *view)
 {
     json_out_open(json, '{');
-    write_text(json, "id", view->id);
-    write_text(json, "sessionId", view->session_id);
-    write_text(json, "language", view->language);
-    write_text(json, "interpreter", view->interpreter);
-    write_text(json, "state", kernels_state_text(view->state));
-    write_text(json, "reason", view->state == KERNELS_DEAD ? view->reason : "");
+    member_out_text(json, "id", view->id);
+    member_out_text(json, "sessionId", view->session_id);
+    member_out_text(json, "language", view->language);
+    member_out_text(json, "interpreter", view->interpreter);
+    member_out_text(json, "state", kernels_state_text(view->state));
+    member_out_text(json, "reason", view->state == KERNELS_DEAD ? view->reason : "");
     json_out_key(json, "cells");
     json_out_count(json, view->cells);
     json_out_key(json, "queued");
@@ -49,12 +28,12 @@ void kernel_out_write(struct json_out *json, const struct kernels_view *view)
     } else {
         json_out_null(json);
     }
-    write_timer(json, "timeoutS", view->timeout_s);
-    write_timer(json, "idleTimeoutS", view->idle_timeout_s);
-    write_timer(json, "ttlS", view->ttl_s);
-    write_time(json, "createdAt", view->created_ms);
-    write_time(json, "usedAt", view->used_ms);
-    write_time(json, "endedAt", view->ended_ms);
+    member_out_cap(json, "timeoutS", view->timeout_s);
+    member_out_cap(json, "idleTimeoutS", view->idle_timeout_s);
+    member_out_cap(json, "ttlS", view->ttl_s);
+    member_out_time(json, "createdAt", view->created_ms);
+    member_out_time(json, "usedAt", view->used_ms);
+    member_out_time(json, "endedAt", view->ended_ms);
     json_out_close(json, '}');
 }
 

@@ -8,6 +8,7 @@
 #include "api/resource_meta.h"
 
 #include "api/document.h"
+#include "api/member_out.h"
 #include "api/resource.h"
 #include "lib/base/clock.h"
 #include "lib/sandbox/sandbox.h"
@@ -15,31 +16,13 @@
 
 #define MS_PER_S 1000.0
 
-static void write_text(struct json_out *json, const char *name, const char *text)
-{
-    json_out_key(json, name);
-    json_out_string(json, text);
-}
-
-static void write_count(struct json_out *json, const char *name, uint64_t value)
-{
-    json_out_key(json, name);
-    json_out_count(json, value);
-}
-
-static void write_number(struct json_out *json, const char *name, double value)
-{
-    json_out_key(json, name);
-    json_out_number(json, value);
-}
-
 void resource_meta_health(struct api_call *call)
 {
     struct json_out json;
 
     resource_reply(call, 200, &json);
     json_out_open(&json, '{');
-    write_text(&json, "status", "ok");
+    member_out_string(&json, "status", "ok");
     json_out_close(&json, '}');
     resource_finish(call, &json);
 }
@@ -55,7 +38,7 @@ void resource_meta_ready(struct api_call *call)
     }
     resource_reply(call, 200, &json);
     json_out_open(&json, '{');
-    write_text(&json, "status", "ready");
+    member_out_string(&json, "status", "ready");
     json_out_close(&json, '}');
     resource_finish(call, &json);
 }
@@ -63,17 +46,17 @@ void resource_meta_ready(struct api_call *call)
 static void write_engine(struct json_out *json, const struct boxes_engine_view *view)
 {
     json_out_open(json, '{');
-    write_text(json, "name", view->name);
-    write_text(json, "version", view->version[0] == '\0' ? NULL : view->version);
+    member_out_string(json, "name", view->name);
+    member_out_string(json, "version", view->version[0] == '\0' ? NULL : view->version);
     json_out_key(json, "standard");
     json_out_bool(json, view->standard);
     json_out_key(json, "images");
     json_out_bool(json, view->images);
     json_out_key(json, "ready");
     json_out_bool(json, view->ready);
-    write_text(json, "why", view->ready ? NULL : view->failure.msg);
-    write_text(json, "remedy",
-               view->ready || view->failure.remedy[0] == '\0' ? NULL : view->failure.remedy);
+    member_out_string(json, "why", view->ready ? NULL : view->failure.msg);
+    member_out_string(json, "remedy",
+                      view->ready || view->failure.remedy[0] == '\0' ? NULL : view->failure.remedy);
     json_out_close(json, '}');
 }
 
@@ -86,9 +69,9 @@ static void write_standard_engine(struct json_out *json, struct sandbox *sandbox
     json_out_key(json, "engines");
     json_out_open(json, '[');
     json_out_open(json, '{');
-    write_text(json, "name", abilities.engine);
-    write_text(json, "version",
-               abilities.engine_version[0] == '\0' ? NULL : abilities.engine_version);
+    member_out_string(json, "name", abilities.engine);
+    member_out_string(json, "version",
+                      abilities.engine_version[0] == '\0' ? NULL : abilities.engine_version);
     json_out_close(json, '}');
     json_out_close(json, ']');
 }
@@ -120,9 +103,9 @@ void resource_meta_version(struct api_call *call)
 
     resource_reply(call, 200, &json);
     json_out_open(&json, '{');
-    write_text(&json, "name", "kernd");
-    write_text(&json, "version", KERND_VERSION);
-    write_text(&json, "api", "v1");
+    member_out_string(&json, "name", "kernd");
+    member_out_string(&json, "version", KERND_VERSION);
+    member_out_string(&json, "api", "v1");
     write_standard_engine(&json, call->api->sandbox);
     json_out_key(&json, "startedAt");
     json_out_time(&json, call->api->started_wall_ms);
@@ -140,10 +123,10 @@ static void write_languages(struct json_out *json, struct sandbox *sandbox)
         const char *version = sandbox_language_version(sandbox, (enum run_language)i);
 
         json_out_open(json, '{');
-        write_text(json, "name", run_language_text((enum run_language)i));
+        member_out_string(json, "name", run_language_text((enum run_language)i));
         json_out_key(json, "available");
         json_out_bool(json, version != NULL);
-        write_text(json, "version", version);
+        member_out_string(json, "version", version);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -168,9 +151,9 @@ static void write_limits(struct json_out *json, const char *name, const struct l
     json_out_open(json, '{');
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].value > 0) {
-            write_number(json, rows[i].name, rows[i].value);
+            member_out_number(json, rows[i].name, rows[i].value);
         } else {
-            write_text(json, rows[i].name, NULL);
+            member_out_string(json, rows[i].name, NULL);
         }
     }
     json_out_close(json, '}');
@@ -190,12 +173,12 @@ static void write_capacity(struct json_out *json, const struct capacity *capacit
 {
     json_out_key(json, "capacity");
     json_out_open(json, '{');
-    write_count(json, "workers", capacity->workers);
-    write_count(json, "workersPerCaller", capacity->workers_per_caller);
-    write_count(json, "workersPerSession", capacity->workers_per_session);
-    write_count(json, "queue", capacity->queue);
-    write_count(json, "queuePerCaller", capacity->queue_per_caller);
-    write_count(json, "memoryMb", capacity->memory_mb);
+    member_out_count(json, "workers", capacity->workers);
+    member_out_count(json, "workersPerCaller", capacity->workers_per_caller);
+    member_out_count(json, "workersPerSession", capacity->workers_per_session);
+    member_out_count(json, "queue", capacity->queue);
+    member_out_count(json, "queuePerCaller", capacity->queue_per_caller);
+    member_out_count(json, "memoryMb", capacity->memory_mb);
     json_out_close(json, '}');
 }
 
@@ -203,10 +186,10 @@ static void write_walls(struct json_out *json, const struct boxes_abilities *abi
 {
     json_out_key(json, "enforcement");
     json_out_open(json, '{');
-    write_text(json, "memory", abilities->memory);
-    write_text(json, "pids", abilities->pids);
-    write_text(json, "cpu", abilities->cpu);
-    write_text(json, "disk", abilities->disk);
+    member_out_string(json, "memory", abilities->memory);
+    member_out_string(json, "pids", abilities->pids);
+    member_out_string(json, "cpu", abilities->cpu);
+    member_out_string(json, "disk", abilities->disk);
     json_out_close(json, '}');
     json_out_key(json, "seccomp");
     json_out_bool(json, abilities->seccomp);
@@ -216,7 +199,7 @@ static void write_walls(struct json_out *json, const struct boxes_abilities *abi
     write_if_any(json, abilities->landlock_abi);
     json_out_key(json, "ioWeight");
     write_if_any(json, abilities->io_weight);
-    write_count(json, "workspaceFiles", abilities->files_max);
+    member_out_count(json, "workspaceFiles", abilities->files_max);
 }
 
 static void write_list(struct json_out *json, const char *name, const char *const *items)
@@ -239,8 +222,8 @@ static void write_templates(struct json_out *json, struct sandbox *sandbox)
     json_out_key(json, "templates");
     json_out_open(json, '{');
     write_list(json, "languages", stats.templates_enabled ? languages : none);
-    write_count(json, "up", stats.templates);
-    write_text(json, "problem", stats.templates_why[0] == '\0' ? NULL : stats.templates_why);
+    member_out_count(json, "up", stats.templates);
+    member_out_string(json, "problem", stats.templates_why[0] == '\0' ? NULL : stats.templates_why);
     json_out_close(json, '}');
 }
 
@@ -291,20 +274,13 @@ static void write_outcomes(struct json_out *json, struct sandbox *sandbox)
         for (size_t kind = 0; kind < TALLY_KINDS; kind++) {
             count += tally.ends[kind][fault];
         }
-        write_count(json, name != NULL ? name : "none", count);
+        member_out_count(json, name != NULL ? name : "none", count);
     }
     for (size_t kind = 0; kind < TALLY_KINDS; kind++) {
         errors += tally.errors[kind];
     }
-    write_count(json, "error", errors);
+    member_out_count(json, "error", errors);
     json_out_close(json, '}');
-}
-
-/* null before the first call */
-static void write_quantile(struct json_out *json, const char *name, double seconds)
-{
-    json_out_key(json, name);
-    json_out_ms(json, seconds * MS_PER_S);
 }
 
 static void write_step(void *context, const struct steps_row *row)
@@ -313,10 +289,10 @@ static void write_step(void *context, const struct steps_row *row)
 
     json_out_key(json, row->name);
     json_out_open(json, '{');
-    write_count(json, "count", row->count);
-    write_quantile(json, "p50Ms", steps_quantile_s(row, 0.5));
-    write_quantile(json, "p90Ms", steps_quantile_s(row, 0.9));
-    write_quantile(json, "p99Ms", steps_quantile_s(row, 0.99));
+    member_out_count(json, "count", row->count);
+    member_out_ms(json, "p50Ms", steps_quantile_s(row, 0.5) * MS_PER_S);
+    member_out_ms(json, "p90Ms", steps_quantile_s(row, 0.9) * MS_PER_S);
+    member_out_ms(json, "p99Ms", steps_quantile_s(row, 0.99) * MS_PER_S);
     json_out_close(json, '}');
 }
 
@@ -328,24 +304,24 @@ void resource_meta_stats(struct api_call *call)
     sandbox_stats(call->api->sandbox, &stats);
     resource_reply(call, 200, &json);
     json_out_open(&json, '{');
-    write_count(&json, "boxes", stats.boxes);
-    write_count(&json, "spares", stats.spares);
-    write_count(&json, "spareHits", stats.spare_hits);
-    write_count(&json, "spareMisses", stats.spare_misses);
-    write_count(&json, "templates", stats.templates);
-    write_count(&json, "forks", stats.forks);
-    write_count(&json, "running", stats.running);
-    write_count(&json, "queued", stats.queued);
-    write_count(&json, "queueMax", stats.queue_max);
-    write_count(&json, "runThreads", stats.run_threads);
-    write_count(&json, "memoryMb", stats.memory_mb);
+    member_out_count(&json, "boxes", stats.boxes);
+    member_out_count(&json, "spares", stats.spares);
+    member_out_count(&json, "spareHits", stats.spare_hits);
+    member_out_count(&json, "spareMisses", stats.spare_misses);
+    member_out_count(&json, "templates", stats.templates);
+    member_out_count(&json, "forks", stats.forks);
+    member_out_count(&json, "running", stats.running);
+    member_out_count(&json, "queued", stats.queued);
+    member_out_count(&json, "queueMax", stats.queue_max);
+    member_out_count(&json, "runThreads", stats.run_threads);
+    member_out_count(&json, "memoryMb", stats.memory_mb);
     json_out_key(&json, "serviceMs");
     if (stats.service_ns > 0) {
         json_out_number(&json, (double)stats.service_ns / CLOCK_NS_PER_MS);
     } else {
         json_out_null(&json);
     }
-    write_count(&json, "executionsTotal", stats.executions_total);
+    member_out_count(&json, "executionsTotal", stats.executions_total);
     write_outcomes(&json, call->api->sandbox);
     json_out_key(&json, "steps");
     json_out_open(&json, '{');

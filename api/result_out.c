@@ -11,49 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/member_out.h"
 #include "api/parts_out.h"
 #include "api/problem.h"
 #include "lib/base/text.h"
-
-static void write_text_field(struct json_out *json, const char *name, const char *text)
-{
-    json_out_key(json, name);
-    json_out_string(json, text);
-}
-
-static void write_bool_field(struct json_out *json, const char *name, bool value)
-{
-    json_out_key(json, name);
-    json_out_bool(json, value);
-}
-
-static void write_ms_field(struct json_out *json, const char *name, double value)
-{
-    json_out_key(json, name);
-    json_out_ms(json, value);
-}
-
-/* A negative number was not measured. */
-static void write_measured_field(struct json_out *json, const char *name, int64_t value)
-{
-    json_out_key(json, name);
-    if (value < 0) {
-        json_out_null(json);
-    } else {
-        json_out_whole(json, value);
-    }
-}
-
-/* A cap of 0 is none. */
-static void write_cap_field(struct json_out *json, const char *name, double value)
-{
-    json_out_key(json, name);
-    if (value > 0) {
-        json_out_number(json, value);
-    } else {
-        json_out_null(json);
-    }
-}
 
 /* ---- how it ended ---- */
 
@@ -66,7 +27,7 @@ static void write_signal(struct json_out *json, int number)
         (void)snprintf(text, sizeof(text), "RTMIN+%d", number - SIGRTMIN);
         name = text;
     }
-    write_text_field(json, "signal", name);
+    member_out_string(json, "signal", name);
 }
 
 static void write_end(struct json_out *json, const struct run_result *result)
@@ -74,8 +35,8 @@ static void write_end(struct json_out *json, const struct run_result *result)
     bool success =
         result->has_exit_code && result->exit_code == 0 && result->fault == RUN_FAULT_NONE;
 
-    write_bool_field(json, "success", success);
-    write_measured_field(json, "exitCode", result->has_exit_code ? result->exit_code : -1);
+    member_out_bool(json, "success", success);
+    member_out_measured(json, "exitCode", result->has_exit_code ? result->exit_code : -1);
     write_signal(json, result->signal);
 }
 
@@ -87,10 +48,10 @@ static void write_fault(struct json_out *json, const struct run_result *result)
         return;
     }
     json_out_open(json, '{');
-    write_text_field(json, "type", run_fault_text(result->fault));
-    write_text_field(json, "message", result->fault_message);
-    write_text_field(json, "evidence",
-                     result->fault_evidence[0] == '\0' ? NULL : result->fault_evidence);
+    member_out_string(json, "type", run_fault_text(result->fault));
+    member_out_string(json, "message", result->fault_message);
+    member_out_string(json, "evidence",
+                      result->fault_evidence[0] == '\0' ? NULL : result->fault_evidence);
     json_out_close(json, '}');
 }
 
@@ -133,10 +94,10 @@ static void write_cut_stream(struct json_out *json, const struct result_out *wha
     }
     (void)snprintf(url, sizeof(url), "/v1/executions/%s/%s", what->id, name);
     json_out_open(json, '{');
-    write_text_field(json, "stream", name);
+    member_out_string(json, "stream", name);
     json_out_key(json, "bytes");
     json_out_count(json, data->size);
-    write_text_field(json, "url", url);
+    member_out_string(json, "url", url);
     json_out_close(json, '}');
 }
 
@@ -161,7 +122,7 @@ static void write_streams(struct json_out *json, const struct result_out *what)
 static void write_about_streams(struct json_out *json, const struct result_out *what)
 {
     if (what->request->stdout_base64) {
-        write_text_field(json, "stdoutEncoding", "base64");
+        member_out_string(json, "stdoutEncoding", "base64");
     }
     parts_out_truncated(json, what->result->truncated_stdout, what->result->truncated_stderr);
 }
@@ -235,9 +196,9 @@ static void write_fetched(struct json_out *json, const struct result_out *what)
         json_out_key(json, file->path);
         json_out_open(json, '{');
         if (file->data == NULL) {
-            write_text_field(json, "error", file->reason);
+            member_out_string(json, "error", file->reason);
         } else if (file->size > left) {
-            write_text_field(json, "error", "not_kept");
+            member_out_string(json, "error", "not_kept");
         } else {
             left -= file->size;
             json_out_key(json, "base64");
@@ -254,14 +215,14 @@ static void write_usage(struct json_out *json, const struct run_usage *usage)
 {
     json_out_key(json, "usage");
     json_out_open(json, '{');
-    write_ms_field(json, "wallMs", usage->wall_ms);
-    write_ms_field(json, "queueMs", usage->queue_ms);
-    write_ms_field(json, "startMs", usage->start_ms);
-    write_ms_field(json, "cpuUserMs", usage->cpu_user_ms);
-    write_ms_field(json, "cpuSystemMs", usage->cpu_system_ms);
-    write_measured_field(json, "peakMemoryBytes", usage->peak_memory_bytes);
-    write_measured_field(json, "peakPids", usage->peak_pids);
-    write_text_field(json, "source", usage->source);
+    member_out_ms(json, "wallMs", usage->wall_ms);
+    member_out_ms(json, "queueMs", usage->queue_ms);
+    member_out_ms(json, "startMs", usage->start_ms);
+    member_out_ms(json, "cpuUserMs", usage->cpu_user_ms);
+    member_out_ms(json, "cpuSystemMs", usage->cpu_system_ms);
+    member_out_measured(json, "peakMemoryBytes", usage->peak_memory_bytes);
+    member_out_measured(json, "peakPids", usage->peak_pids);
+    member_out_string(json, "source", usage->source);
     json_out_close(json, '}');
 }
 
@@ -270,18 +231,18 @@ static void write_limits(struct json_out *json, const struct limits *limits,
 {
     json_out_key(json, "limits");
     json_out_open(json, '{');
-    write_cap_field(json, "timeoutS", limits->timeout_s);
-    write_cap_field(json, "memoryMb", (double)limits->memory_mb);
-    write_cap_field(json, "cpus", limits->cpus);
-    write_cap_field(json, "pids", (double)limits->pids);
-    write_cap_field(json, "diskMb", (double)limits->disk_mb);
-    write_cap_field(json, "maxOutputBytes", (double)limits->max_output_bytes);
+    member_out_cap(json, "timeoutS", limits->timeout_s);
+    member_out_cap(json, "memoryMb", (double)limits->memory_mb);
+    member_out_cap(json, "cpus", limits->cpus);
+    member_out_cap(json, "pids", (double)limits->pids);
+    member_out_cap(json, "diskMb", (double)limits->disk_mb);
+    member_out_cap(json, "maxOutputBytes", (double)limits->max_output_bytes);
     json_out_key(json, "enforced");
     json_out_open(json, '{');
-    write_text_field(json, "memory", enforced->memory);
-    write_text_field(json, "pids", enforced->pids);
-    write_text_field(json, "cpu", enforced->cpu);
-    write_text_field(json, "disk", enforced->disk);
+    member_out_string(json, "memory", enforced->memory);
+    member_out_string(json, "pids", enforced->pids);
+    member_out_string(json, "cpu", enforced->cpu);
+    member_out_string(json, "disk", enforced->disk);
     json_out_close(json, '}');
     json_out_close(json, '}');
 }
@@ -290,7 +251,7 @@ static void write_times(struct json_out *json, const struct run_result *result)
 {
     double wall_ms = result->usage.wall_ms;
 
-    write_measured_field(json, "durationMs", wall_ms < 0 ? -1 : (int64_t)(wall_ms + 0.5));
+    member_out_measured(json, "durationMs", wall_ms < 0 ? -1 : (int64_t)(wall_ms + 0.5));
     json_out_key(json, "startedAt");
     json_out_time(json, result->started_wall_ms);
     json_out_key(json, "finishedAt");
@@ -339,11 +300,11 @@ static void write_members(struct json_out *json, const struct result_out *what, 
     const struct run_result *result = what->result;
     bool left_out = false;
 
-    write_text_field(json, "id", what->id);
-    write_text_field(json, "sessionId", what->session_id);
-    write_text_field(json, "kernelId", what->kernel_id);
-    write_text_field(json, "kind", run_kind_text(what->request->kind));
-    write_text_field(json, "state", "done");
+    member_out_string(json, "id", what->id);
+    member_out_string(json, "sessionId", what->session_id);
+    member_out_string(json, "kernelId", what->kernel_id);
+    member_out_string(json, "kind", run_kind_text(what->request->kind));
+    member_out_string(json, "state", "done");
     write_end(json, result);
     if (whole) {
         write_streams(json, what);
@@ -357,8 +318,8 @@ static void write_members(struct json_out *json, const struct result_out *what, 
         left_out = write_results(json, what);
         write_files(json, result);
     }
-    write_bool_field(json, "resultsTruncated", result->results_truncated || left_out);
-    write_bool_field(json, "filesTruncated", result->changes_truncated);
+    member_out_bool(json, "resultsTruncated", result->results_truncated || left_out);
+    member_out_bool(json, "filesTruncated", result->changes_truncated);
     write_fetched(json, what);
     write_usage(json, &result->usage);
     write_limits(json, &what->request->limits, &result->enforced);

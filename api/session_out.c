@@ -11,40 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/member_out.h"
 #include "api/percent.h"
 #include "lib/base/buf.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
-
-static void write_text(struct json_out *json, const char *name, const char *text)
-{
-    json_out_key(json, name);
-    json_out_string(json, text);
-}
-
-static void write_bool(struct json_out *json, const char *name, bool value)
-{
-    json_out_key(json, name);
-    json_out_bool(json, value);
-}
-
-static void write_time(struct json_out *json, const char *name, int64_t wall_ms)
-{
-    json_out_key(json, name);
-    json_out_time(json, wall_ms);
-}
-
-/* A cap or timer of 0 is none. */
-static void write_cap(struct json_out *json, const char *name, double value)
-{
-    json_out_key(json, name);
-    if (value > 0) {
-        json_out_number(json, value);
-    } else {
-        json_out_null(json);
-    }
-}
 
 static void write_count(struct json_out *json, const char *name, uint64_t value, bool known)
 {
@@ -129,40 +101,40 @@ static void write_caps(struct json_out *json, const struct choice *choice)
 
 static void write_limits(struct json_out *json, const struct limits *limits)
 {
-    write_cap(json, "timeoutS", limits->timeout_s);
-    write_cap(json, "memoryMb", (double)limits->memory_mb);
-    write_cap(json, "cpus", limits->cpus);
-    write_cap(json, "pids", (double)limits->pids);
-    write_cap(json, "diskMb", (double)limits->disk_mb);
-    write_cap(json, "maxOutputBytes", (double)limits->max_output_bytes);
+    member_out_cap(json, "timeoutS", limits->timeout_s);
+    member_out_cap(json, "memoryMb", (double)limits->memory_mb);
+    member_out_cap(json, "cpus", limits->cpus);
+    member_out_cap(json, "pids", (double)limits->pids);
+    member_out_cap(json, "diskMb", (double)limits->disk_mb);
+    member_out_cap(json, "maxOutputBytes", (double)limits->max_output_bytes);
 }
 
 static void write_options(struct json_out *json, const struct options *options)
 {
     json_out_key(json, "options");
     json_out_open(json, '{');
-    write_text(json, "engine", options->choice.engine);
-    write_text(json, "image", options->choice.image);
+    member_out_string(json, "engine", options->choice.engine);
+    member_out_string(json, "image", options->choice.image);
     write_texts(json, "profiles", &options->choice.profiles);
     write_texts(json, "egressAllow", &options->choice.egress);
-    write_text(json, "securityProfile", options->choice.security_profile);
-    write_text(json, "apparmor", options->choice.apparmor);
+    member_out_string(json, "securityProfile", options->choice.security_profile);
+    member_out_string(json, "apparmor", options->choice.apparmor);
     write_caps(json, &options->choice);
-    write_text(json, "workspace", options->workspace);
-    write_text(json, "setup", options->setup);
-    write_text(json, "snapshotId", options->snapshot);
-    write_text(json, "environment", options->environment);
+    member_out_string(json, "workspace", options->workspace);
+    member_out_string(json, "setup", options->setup);
+    member_out_string(json, "snapshotId", options->snapshot);
+    member_out_string(json, "environment", options->environment);
     session_out_preload(json, &options->preload);
     write_limits(json, &options->limits);
-    write_bool(json, "requireLimits", options->require_limits);
-    write_bool(json, "network", options->network);
-    write_text(json, "isolation", options->boot ? "boot" : "auto");
+    member_out_bool(json, "requireLimits", options->require_limits);
+    member_out_bool(json, "network", options->network);
+    member_out_string(json, "isolation", options->boot ? "boot" : "auto");
     write_mounts(json, options);
     write_env_names(json, &options->env);
-    write_bool(json, "depsReadonly", options->deps_readonly);
-    write_bool(json, "trackFiles", options->track_files);
-    write_cap(json, "idleTimeoutS", options->idle_timeout_s);
-    write_cap(json, "ttlS", options->ttl_s);
+    member_out_bool(json, "depsReadonly", options->deps_readonly);
+    member_out_bool(json, "trackFiles", options->track_files);
+    member_out_cap(json, "idleTimeoutS", options->idle_timeout_s);
+    member_out_cap(json, "ttlS", options->ttl_s);
     write_count(json, "prewarm", options->prewarm, options->prewarm_set);
     json_out_close(json, '}');
 }
@@ -175,10 +147,10 @@ static void write_executions(struct json_out *json, const struct session_view *v
         const struct session_execution *execution = &view->executions[i];
 
         json_out_open(json, '{');
-        write_text(json, "id", execution->id);
-        write_text(json, "kind", execution->kind);
-        write_text(json, "state", execution->queued ? "queued" : "running");
-        write_time(json, "startedAt", execution->started_ms);
+        member_out_string(json, "id", execution->id);
+        member_out_string(json, "kind", execution->kind);
+        member_out_string(json, "state", execution->queued ? "queued" : "running");
+        member_out_time(json, "startedAt", execution->started_ms);
         json_out_close(json, '}');
     }
     json_out_close(json, ']');
@@ -187,14 +159,14 @@ static void write_executions(struct json_out *json, const struct session_view *v
 void session_out_write(struct json_out *json, const struct session_view *view)
 {
     json_out_open(json, '{');
-    write_text(json, "id", view->id);
-    write_text(json, "state", session_state_text(view->state));
+    member_out_string(json, "id", view->id);
+    member_out_string(json, "state", session_state_text(view->state));
     session_out_labels(json, &view->options.labels);
-    write_time(json, "createdAt", view->created_ms);
-    write_time(json, "updatedAt", view->updated_ms);
-    write_time(json, "lastUsedAt", view->used_ms);
-    write_time(json, "expiresAt", view->expires_ms);
-    write_bool(json, "ownedWorkspace", view->owned);
+    member_out_time(json, "createdAt", view->created_ms);
+    member_out_time(json, "updatedAt", view->updated_ms);
+    member_out_time(json, "lastUsedAt", view->used_ms);
+    member_out_time(json, "expiresAt", view->expires_ms);
+    member_out_bool(json, "ownedWorkspace", view->owned);
     write_count(json, "workspaceBytes", view->bytes, view->measured);
     write_count(json, "workspaceFiles", view->files, view->measured);
     write_count(json, "runningExecutions", view->execution_count, true);
@@ -213,7 +185,7 @@ void session_out_page(struct json_out *json, const struct session_page *page)
         session_out_write(json, &page->items[i]);
     }
     json_out_close(json, ']');
-    write_text(json, "nextCursor", page->next_cursor);
+    member_out_string(json, "nextCursor", page->next_cursor);
     json_out_close(json, '}');
 }
 
@@ -225,20 +197,20 @@ void session_out_file(struct json_out *json, const char *path, const struct entr
     char text[ENTRY_ETAG_SIZE + 2];
 
     json_out_open(json, '{');
-    write_text(json, "path", path);
+    member_out_string(json, "path", path);
     if (!text_utf8_valid(path, strlen(path)) && percent_path(&escaped, path) == 0) {
-        write_text(json, "pathPercent", escaped.data);
+        member_out_string(json, "pathPercent", escaped.data);
     }
-    write_text(json, "type", entry_type_text(entry->type));
+    member_out_string(json, "type", entry_type_text(entry->type));
     json_out_key(json, "size");
     json_out_count(json, entry->size);
     /* Times before 1970 are none that anybody set on purpose. */
-    write_time(json, "mtime", entry->mtime_ns / CLOCK_NS_PER_MS);
+    member_out_time(json, "mtime", entry->mtime_ns / CLOCK_NS_PER_MS);
     (void)snprintf(text, sizeof(text), "%04o", entry->mode);
-    write_text(json, "mode", text);
+    member_out_string(json, "mode", text);
     (void)snprintf(text, sizeof(text), "\"%s\"", entry->etag);
-    write_text(json, "etag", text);
-    write_bool(json, "unreadable", entry->unreadable);
+    member_out_string(json, "etag", text);
+    member_out_bool(json, "unreadable", entry->unreadable);
     json_out_close(json, '}');
 }
 
@@ -253,7 +225,7 @@ void session_out_files(struct json_out *json, const struct list *files)
         session_out_file(json, files->rows[i].path, &files->rows[i].entry);
     }
     json_out_close(json, ']');
-    write_text(json, "nextCursor", cursor);
-    write_bool(json, "incomplete", files->incomplete);
+    member_out_string(json, "nextCursor", cursor);
+    member_out_bool(json, "incomplete", files->incomplete);
     json_out_close(json, '}');
 }

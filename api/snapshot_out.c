@@ -9,27 +9,11 @@
 
 #include <string.h>
 
+#include "api/member_out.h"
 #include "api/percent.h"
 #include "api/session_out.h"
 #include "lib/base/buf.h"
 #include "lib/base/text.h"
-
-static void write_text(struct json_out *json, const char *name, const char *text)
-{
-    json_out_key(json, name);
-    json_out_string(json, text);
-}
-
-static void write_optional(struct json_out *json, const char *name, const char *text)
-{
-    write_text(json, name, text[0] == '\0' ? NULL : text);
-}
-
-static void write_count(struct json_out *json, const char *name, uint64_t value)
-{
-    json_out_key(json, name);
-    json_out_count(json, value);
-}
 
 /* "why path" */
 static void write_left(struct json_out *json, const char *text)
@@ -38,9 +22,9 @@ static void write_left(struct json_out *json, const char *text)
     CLEANUP_BUF struct buf escaped = BUF_INIT(strlen(path) * 3 + 1);
 
     json_out_open(json, '{');
-    write_text(json, "path", path);
+    member_out_string(json, "path", path);
     if (!text_utf8_valid(path, strlen(path)) && percent_path(&escaped, path) == 0) {
-        write_text(json, "pathPercent", escaped.data);
+        member_out_string(json, "pathPercent", escaped.data);
     }
     json_out_key(json, "why");
     json_out_text(json, text, strcspn(text, " "));
@@ -50,13 +34,13 @@ static void write_left(struct json_out *json, const char *text)
 void snapshot_out_write(struct json_out *json, const struct snapshots_view *view)
 {
     json_out_open(json, '{');
-    write_text(json, "id", view->id);
-    write_optional(json, "name", view->name);
-    write_optional(json, "sessionId", view->session_id);
+    member_out_string(json, "id", view->id);
+    member_out_text(json, "name", view->name);
+    member_out_text(json, "sessionId", view->session_id);
     session_out_labels(json, &view->labels);
-    write_text(json, "digest", view->digest);
-    write_count(json, "bytes", view->bytes);
-    write_count(json, "entries", view->entries);
+    member_out_string(json, "digest", view->digest);
+    member_out_count(json, "bytes", view->bytes);
+    member_out_count(json, "entries", view->entries);
     json_out_key(json, "leftOut");
     json_out_open(json, '[');
     for (size_t i = 0; i < view->left_out.count; i++) {
@@ -79,6 +63,6 @@ void snapshot_out_page(struct json_out *json, const struct snapshots_page *page)
         snapshot_out_write(json, &page->items[i]);
     }
     json_out_close(json, ']');
-    write_text(json, "nextCursor", page->next_cursor);
+    member_out_string(json, "nextCursor", page->next_cursor);
     json_out_close(json, '}');
 }
