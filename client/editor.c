@@ -28,6 +28,7 @@
 #define LIBRARY "libedit.so.2" /* the name that Debian's libedit2 has had since 2012 */
 #define HISTORY_LINES 1000
 #define LISTED_MAX 60
+#define END_OF_TRANSMISSION 4 /* Ctrl-D */
 
 /* The functions of libedit that are used, with its own types (editline(3)). */
 struct library {
@@ -53,6 +54,7 @@ struct editor {
     char *history_path;
     const char *prompt;
     sigset_t outside; /* the mask of signals but for an edited line */
+    bool first;       /* nothing of this line was waited for yet */
     editor_complete *complete;
     void *context;
 };
@@ -117,9 +119,20 @@ static bool wait_for_byte(void)
     return false;
 }
 
+/* Is something there that was typed before this line could be edited? */
+static bool was_typed_ahead(void)
+{
+    struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
+    const bool first = current->first;
+
+    current->first = false;
+    return first && poll(&terminal, 1, 0) > 0;
+}
+
 /* A character of the terminal, decoded by the C library; an interrupt ends the line. */
 static int give_character(EditLine *line, wchar_t *ret_character)
 {
+    const bool ahead = was_typed_ahead();
     mbstate_t state = { 0 };
     char byte;
 
@@ -130,6 +143,11 @@ static int give_character(EditLine *line, wchar_t *ret_character)
 
         if (got <= 0) {
             return (int)got;
+        }
+        /* The key that ends the input waits as a mark, which an editor reads as NUL (n_tty.c). */
+        if (ahead && byte == '\0') {
+            *ret_character = END_OF_TRANSMISSION;
+            return 1;
         }
         length = mbrtowc(ret_character, &byte, 1, &state);
         if (length == 0 || length == 1) {
@@ -288,6 +306,7 @@ static enum editor_end read_edited(struct editor *editor, char **ret_line)
     (void)sigaddset(&interrupts, SIGINT);
     (void)pthread_sigmask(SIG_BLOCK, &interrupts, &editor->outside);
     editor->library.el_resize(editor->line);
+    editor->first = true;
     line = editor->library.el_gets(editor->line, &count);
     (void)pthread_sigmask(SIG_SETMASK, &editor->outside, NULL);
     if (interrupted != 0) {

@@ -66,7 +66,9 @@ class AtTerminal(commandkit.Case):
             terminal.expect("line 0\r\nline 1\r\n.*>>> ")
             terminal.type("\x1b[A\n\n")
             terminal.expect("line 0\r\nline 1\r\n.*>>> ")
-            terminal.type(":quit\n")
+            terminal.type("print('busy'); import time; time.sleep(0.5)\n")
+            terminal.expect(r"\r\nbusy\r\n")
+            terminal.type("\x04")  # before the prompt, most times
             self.assertEqual(terminal.end(), 0)
         history = os.path.join(self.place, ".local/state/kernd/history.python")
         self.assertEqual(os.stat(history).st_mode & 0o777, 0o600)
