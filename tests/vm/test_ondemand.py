@@ -23,9 +23,9 @@ COLD_ROUNDS = 7
 HAMMER_ROUNDS = 30
 
 
-def kernd(*arguments):
+def kernd(*arguments, environment=None):
     done = subprocess.run([harness.KERND, *arguments], capture_output=True, text=True,
-                          timeout=harness.seconds(60), check=False)
+                          env=environment, timeout=harness.seconds(60), check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -177,6 +177,14 @@ class OnDemand(unittest.TestCase):
         self.assertEqual((found["box"]["status"], found["linger"]["status"]), ("ok", "ok"), said)
         if os.environ.get("KERND_TEST_ENFORCED") == "cgroup":
             self.assertEqual(found["limits"]["status"], "ok", found["limits"])
+
+    def test_doctor_with_next_to_no_environment(self):
+        """As cron starts it: nobody tells where the user's runtime directory and bus are."""
+        code, said = kernd("doctor", "--json", environment={"HOME": os.path.expanduser("~")})
+        found = {check["name"]: check for check in json.loads(said)["checks"]}
+        self.assertIn(code, (0, 1), said)
+        self.assertEqual(found["box"]["status"], "ok", said)
+        self.assertIn(found["limits"]["status"], ("ok", "warn"), said)
 
 
 if __name__ == "__main__":
