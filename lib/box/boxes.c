@@ -3,7 +3,7 @@
  * Job: open and close what all boxes share; sweep what a killed predecessor left.
  * Owns: what is in the runtime directory, the filter programs.
  * Threads: open and close from one, the rest from any.
- * May include: base, engine, seccomp, launcher, tree.
+ * May include: base, confine, engine, seccomp, launcher, tree.
  */
 #include "lib/box/boxes.h"
 
@@ -23,9 +23,12 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/fd.h"
+#include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/box/boxes_internal.h"
+#include "lib/box/confine.h"
 #include "lib/box/errand.h"
+#include "lib/box/launcher.h"
 #include "lib/box/tree.h"
 #include "lib/box/watchdog.h"
 
@@ -137,6 +140,38 @@ static bool tasks_counted_per_namespace(void)
            (major > 5 || (major == 5 && minor >= 14));
 }
 
+/* A second wall: without it boxes start as well, and the log says so. */
+static void confine(const struct boxes *boxes)
+{
+    struct err reason = ERR_INIT;
+
+    for (size_t i = 0; i < BOXES_ENGINES_MAX; i++) {
+        const char *launcher = boxes->engines[i].launcher;
+
+        if (launcher != NULL && launcher_raises(launcher)) {
+            log_line(LOG_INFO, "starters_not_confined", "why", "the launcher is setuid", "launcher",
+                     launcher, NULL);
+            return;
+        }
+    }
+    if (confine_starter(&reason) < 0) {
+        log_line(LOG_WARNING, "starters_not_confined", "why", reason.msg, NULL);
+    }
+}
+
+/* What the configuration leads to, before there is any thread. */
+static int read_config(const struct boxes_config *config, struct boxes *boxes, struct err *err)
+{
+    if (boxes_engines_find(config, boxes, err) < 0 || find_library(config, boxes, err) < 0 ||
+        make_directories(config, boxes, err) < 0) {
+        return -1;
+    }
+    if (config->confine) {
+        confine(boxes);
+    }
+    return 0;
+}
+
 int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, struct err *err)
 {
     struct boxes *boxes = alloc_zero(1, sizeof(*boxes));
@@ -147,8 +182,7 @@ int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, stru
     boxes->seccomp = (struct seccomp){ .programs = { -1, -1 } };
     (void)pthread_mutex_init(&boxes->lock, NULL);
     (void)pthread_mutex_init(&boxes->preparing, NULL);
-    if (boxes_engines_find(config, boxes, err) < 0 || find_library(config, boxes, err) < 0 ||
-        make_directories(config, boxes, err) < 0 ||
+    if (read_config(config, boxes, err) < 0 ||
         (boxes->starters = pool_new("starter", STARTERS, 0, err)) == NULL) {
         boxes_close(boxes);
         return -1;

@@ -38,6 +38,7 @@ struct boxes_config {
     const char *image;       /* for calls that name none, NULL: BOXES_IMAGE */
     const char *image_cache; /* where kern keeps images, NULL: none can be used */
     uint64_t files_max;      /* files and directories of a workspace, 0: BOXES_FILES_MAX */
+    bool confine;            /* the caller's thread, as one that starts boxes (confine.h) */
 };
 
 /* How limits and walls hold on this host; texts are static or live as long as boxes. */
@@ -58,10 +59,11 @@ struct boxes_abilities {
 
 /*
  * Makes the directories, builds the seccomp program, finds the launcher, sweeps what a killed
- * predecessor left. Makes two threads, which the caller's confinement does not reach if that comes
- * after (confine.h). 0, or -1 when the configuration is unusable. A host where no box can start is
- * not an error here: boxes_ready tells, and box_start fails with ENGINE_UNAVAILABLE. CONFLICT:
- * another process uses the runtime directory.
+ * predecessor left. Confines the caller's thread if config says so, and with it all it makes later:
+ * confine_starter, unless a launcher is setuid. Then makes two threads, which a stricter
+ * confinement of the caller that comes after does not reach. 0, or -1 when the configuration is
+ * unusable. A host where no box can start is not an error here: boxes_ready tells, and box_start
+ * fails with ENGINE_UNAVAILABLE. CONFLICT: another process uses the runtime directory.
  */
 int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, struct err *err);
 void boxes_close(struct boxes *boxes);

@@ -28,26 +28,35 @@
 #define SANITIZED 0
 #endif
 
-static const char *const processes[] = { "execve", "execveat", "fork", "vfork", "ptrace" };
-
-static const char *const refused[] = {
-    /* other processes, other namespaces */
-    "kcmp", "pidfd_getfd", "process_madvise", "process_vm_readv", "process_vm_writev", "setns",
-    "unshare", "personality",
-    /* mounts and handles */
-    "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",
-    "name_to_handle_at", "open_by_handle_at", "open_tree", "open_tree_attr", "pivot_root",
-    "umount2",
+/* What neither launchers nor what runs in boxes needs; a box's own filter refuses it anyway. */
+static const char *const never[] = {
+    /* other processes */
+    "kcmp", "pidfd_getfd", "process_madvise", "process_vm_readv", "process_vm_writev",
     /* wide ways into a kernel */
     "add_key", "bpf", "io_uring_enter", "io_uring_register", "io_uring_setup", "keyctl",
-    "lookup_dcookie", "memfd_secret", "modify_ldt", "perf_event_open", "request_key", "userfaultfd",
-    "vmsplice",
+    "lookup_dcookie", "memfd_secret", "open_by_handle_at", "perf_event_open", "request_key",
+    "userfaultfd",
     /* the machine's own affairs */
-    "acct", "adjtimex", "clock_adjtime", "clock_settime", "create_module", "delete_module",
-    "fanotify_init", "finit_module", "init_module", "ioperm", "iopl", "kexec_file_load",
-    "kexec_load", "quotactl", "quotactl_fd", "reboot", "setdomainname", "sethostname",
-    "settimeofday", "swapoff", "swapon", "syslog", "vhangup"
+    "acct", "clock_settime", "create_module", "delete_module", "fanotify_init", "finit_module",
+    "init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "quotactl", "quotactl_fd",
+    "reboot", "settimeofday", "swapoff", "swapon", "syslog"
 };
+
+/* What launchers, or programs in boxes, may need. */
+static const char *const not_here[] = {
+    "setns",         "unshare",        "personality", /* namespaces */
+    "chroot",        "fsconfig",       "fsmount",
+    "fsopen",        "fspick",         "mount",
+    "mount_setattr", "move_mount",     "name_to_handle_at",
+    "open_tree",     "open_tree_attr", "pivot_root",
+    "umount2", /* mounts */
+    "adjtimex",      "clock_adjtime",  "modify_ldt",
+    "setdomainname", "sethostname",    "vhangup",
+    "vmsplice"
+};
+
+static const char *const processes[] = { "execve", "execveat", "fork", "vfork" };
+static const char *const tracing[] = { "ptrace" };
 
 /* Refused when (argument & mask) == value. */
 static const struct {
@@ -65,8 +74,10 @@ static const struct {
 #endif
 };
 
-/* The families that kernd and libc's resolver use, in order. */
-static const scmp_datum_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
+/* In order: the families that kernd, libc's resolver and launchers use, and one that an image's
+ * programs may use where their caller left them the right to. */
+static const scmp_datum_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
+#define OWN_FAMILIES 4 /* without the last */
 
 /* A call that libseccomp does not know is none of this machine's. 0 or negative errno. */
 static int refuse(scmp_filter_ctx filter, const char *name, int error, unsigned conditions,
@@ -78,6 +89,8 @@ static int refuse(scmp_filter_ctx filter, const char *name, int error, unsigned 
                       : seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((unsigned)error), number,
                                                conditions, condition);
 }
+
+#define REFUSE_ALL(filter, names) refuse_names(filter, names, sizeof(names) / sizeof((names)[0]))
 
 static int refuse_names(scmp_filter_ctx filter, const char *const *names, size_t count)
 {
@@ -104,10 +117,9 @@ static int refuse_looked_at(scmp_filter_ctx filter)
     return failed;
 }
 
-/* Everything between and beyond the families in the list. */
-static int refuse_families(scmp_filter_ctx filter)
+/* Everything between and beyond the first `count` families in the list. */
+static int refuse_families(scmp_filter_ctx filter, size_t count)
 {
-    const size_t count = sizeof(families) / sizeof(families[0]);
     struct scmp_arg_cmp family = { .arg = 0, .op = SCMP_CMP_GT, .datum_a = families[count - 1] };
     int failed = refuse(filter, "socket", EAFNOSUPPORT, 1, &family);
 
@@ -122,18 +134,29 @@ static int refuse_families(scmp_filter_ctx filter)
     return failed;
 }
 
+/* What a thread that starts boxes does not need, which what it starts inherits. */
+static int fill_starter(scmp_filter_ctx filter)
+{
+    int failed = REFUSE_ALL(filter, never);
+
+    if (failed == 0 && !SANITIZED) {
+        failed = REFUSE_ALL(filter, tracing);
+    }
+    return failed == 0 ? refuse_families(filter, sizeof(families) / sizeof(families[0])) : failed;
+}
+
 static int fill(scmp_filter_ctx filter)
 {
-    int failed = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    int failed = REFUSE_ALL(filter, never);
 
     if (failed == 0) {
-        failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-    }
-    if (failed == 0) {
-        failed = refuse_names(filter, refused, sizeof(refused) / sizeof(refused[0]));
+        failed = REFUSE_ALL(filter, not_here);
     }
     if (failed == 0 && !SANITIZED) {
-        failed = refuse_names(filter, processes, sizeof(processes) / sizeof(processes[0]));
+        failed = REFUSE_ALL(filter, processes);
+    }
+    if (failed == 0 && !SANITIZED) {
+        failed = REFUSE_ALL(filter, tracing);
     }
     if (failed == 0 && !SANITIZED) {
         /* Its flags lie in memory; libc then makes threads with clone(2). */
@@ -142,15 +165,24 @@ static int fill(scmp_filter_ctx filter)
     if (failed == 0) {
         failed = refuse_looked_at(filter);
     }
-    return failed == 0 ? refuse_families(filter) : failed;
+    return failed == 0 ? refuse_families(filter, OWN_FAMILIES) : failed;
 }
 
-int confine_thread(struct err *err)
+/* Puts the calling thread under what `rules` fills in. */
+static int confine(int (*rules)(scmp_filter_ctx filter), struct err *err)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-    int failed = filter == NULL ? -ENOMEM : fill(filter);
+    int failed = filter == NULL
+                     ? -ENOMEM
+                     : seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     enum err_code code = ERR_INTERNAL;
 
+    if (failed == 0) {
+        failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+    }
+    if (failed == 0) {
+        failed = rules(filter);
+    }
     if (failed == 0) {
         /* This thread alone (SCMP_FLTATR_CTL_TSYNC is off), no_new_privs first (CTL_NNP is on). */
         failed = seccomp_load(filter);
@@ -162,4 +194,14 @@ int confine_thread(struct err *err)
     return failed == 0 ? 0
                        : err_set(err, code, -failed, "kernd's threads can't be confined: %s",
                                  err_errno_text(-failed));
+}
+
+int confine_thread(struct err *err)
+{
+    return confine(fill, err);
+}
+
+int confine_starter(struct err *err)
+{
+    return confine(fill_starter, err);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine: takes from threads of kernd what only those need that start boxes.
+ * confine: takes from threads of kernd what they don't need.
  *
- * A seccomp filter is inherited by children (seccomp(2)), and launchers need what kernd itself
- * never does: new namespaces, mounts, pivot_root. So the threads that start boxes go without one;
- * all others, those that read what clients and boxes send among them, can neither start a program
- * or process nor make memory executable, and get none of the calls that have been ways into
- * kernels. What is refused fails with EPERM and the thread lives on. Threads share their memory:
- * this is no wall around code that already runs in kernd, it takes the easy next steps from it.
+ * A seccomp filter is inherited by children, execve included (seccomp(2)), and launchers need what
+ * kernd itself never does: new namespaces, mounts, pivot_root; the programs in boxes need memory
+ * that they can execute. So there are two filters. That of the threads that start boxes refuses
+ * only what nothing beneath them needs. All other threads, those that read what clients send among
+ * them, can neither start a program or process nor make memory executable. What is refused fails
+ * with EPERM and the thread lives on; where filters differ, a box's own counts: the kernel takes
+ * the strictest verdict, and of two errors that of the filter added last. Threads share their
+ * memory: this is no wall around code that already runs in kernd, it takes the easy next steps from
+ * it.
  */
 #ifndef KERND_BOX_CONFINE_H
 #define KERND_BOX_CONFINE_H
@@ -22,5 +25,11 @@
  * (ptrace(2), "access mode checking"), which box_memory has to.
  */
 int confine_thread(struct err *err);
+
+/*
+ * The same for a thread that starts boxes, and for all that is started from it. no_new_privs takes
+ * the setuid bit from launchers: not to be called where one has it (launcher_raises).
+ */
+int confine_starter(struct err *err);
 
 #endif

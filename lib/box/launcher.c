@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lib/base/alloc.h"
@@ -49,6 +50,14 @@ char *launcher_find(const char *given, const char *name)
         }
     }
     return NULL;
+}
+
+bool launcher_raises(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && ((status.st_mode & (S_ISUID | S_ISGID)) != 0 ||
+                                        getxattr(path, "security.capability", NULL, 0) > 0);
 }
 
 /* Reads until the other end closes, the time is over or out is full. */

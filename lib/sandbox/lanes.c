@@ -47,7 +47,8 @@ int lanes_open(struct sandbox *sandbox, const struct sandbox_config *config, str
                                         .kern = config->kern,
                                         .image = config->image,
                                         .image_cache = config->image_cache,
-                                        .files_max = config->workspace_files };
+                                        .files_max = config->workspace_files,
+                                        .confine = config->confine };
 
     if (boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
         (sandbox->pool = pool_new("run", capacity->workers, capacity->queue, err)) == NULL ||

@@ -11,8 +11,9 @@
 
 /*
  * Opens the boxes, the lanes of executions and that of spares, which get no job before the sandbox
- * is open; then confines the calling thread, if config says so, and with it all it makes later. 0,
- * or -1 with the errors of boxes_open, IO.
+ * is open; if config says so, with the filter of threads that start boxes, and then confines the
+ * calling thread, and with it all it makes later, as one that does not. 0, or -1 with the errors of
+ * boxes_open, IO.
  */
 int lanes_open(struct sandbox *sandbox, const struct sandbox_config *config, struct err *err);
 

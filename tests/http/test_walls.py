@@ -12,7 +12,7 @@ import socket
 import harness
 import sessionkit
 
-# The threads that start boxes. Launchers inherit what their thread may do, so these go free.
+# The threads that start boxes. Launchers inherit the filter of their thread, so theirs is a wider one.
 STARTERS = ("run-", "background-", "spare-", "starter-", "template-")
 # Shows one directory of the host more than kernd asks for: a mount gone wrong.
 LEAKY = """#!/bin/bash
@@ -142,7 +142,7 @@ class BehindLandlock(sessionkit.Case):
 class OwnThreads(harness.Case):
     def threads(self):
         """
-        Of the daemon: name -> (the mode of its filter, no_new_privs). A second one with the main
+        Of the daemon: name -> (the mode of its filter, no_new_privs, how many filters). A second one with the main
         thread's name is that of a sanitizer, from before there was anything to confine.
         """
         found = {}
@@ -152,16 +152,19 @@ class OwnThreads(harness.Case):
                 lines = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
             if lines["Name"] == "kernd" and int(task) != self.daemon.pid:
                 continue
-            found[lines["Name"]] = (int(lines["Seccomp"]), int(lines["NoNewPrivs"]))
+            found[lines["Name"]] = (int(lines["Seccomp"]), int(lines["NoNewPrivs"]),
+                                    int(lines["Seccomp_filters"]))
         return found
 
-    def test_only_those_that_start_boxes_go_without_a_filter(self):
+    def test_each_has_a_filter_and_those_that_start_boxes_one_less(self):
         self.assert_success(self.run_code("print(1)"), "1\n")
         threads = self.threads()
-        free = {name for name, (mode, _) in threads.items() if mode == 0}
-        confined = {name for name, state in threads.items() if state == (2, 1)}
-        self.assertEqual({name for name in free if not name.startswith(STARTERS)}, set())
-        self.assertEqual({name for name in confined if name.startswith(STARTERS)}, set())
+        self.assertEqual({name: state for name, state in threads.items() if state[:2] != (2, 1)}, {})
+        starters = {name for name in threads if name.startswith(STARTERS)}
+        self.assertTrue(starters)
+        filters = {name: state[2] for name, state in threads.items()}
+        self.assertEqual({name for name, count in filters.items() if count == 1}, starters)
+        confined = {name for name, count in filters.items() if count == 2}
         for name in ("kernd", "MHD-single", "kernd-quick-0", "kernd-quick-1", "files-0", "store",
                      "journal", "janitor"):
             self.assertIn(name, confined)

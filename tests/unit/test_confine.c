@@ -9,9 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include "lib/base/fd.h"
 #include "lib/box/confine.h"
 #include "lib/box/errand.h"
+#include "lib/box/launcher.h"
 
 /* Asserts of cmocka jump: they belong to the test's own thread, so threads only take notes. */
 struct notes {
@@ -127,6 +130,116 @@ static void a_confined_thread(void **state)
     assert_int_equal(notes.child_error, EPERM);
 }
 
+/* ---- threads that start boxes ---- */
+
+/* What none of their children needs, and some of what they do need. */
+static const struct {
+    const char *name;
+    long number;
+    long arguments[5];
+    int error; /* the filter's, or what the kernel says of these arguments, past the filter */
+} of_starters[] = {
+    { "bpf", SYS_bpf, { 0 }, EPERM },
+    { "perf_event_open", SYS_perf_event_open, { 0 }, EPERM },
+    { "keyctl", SYS_keyctl, { 0 }, EPERM },
+    { "kexec_load", SYS_kexec_load, { 0 }, EPERM },
+    { "finit_module", SYS_finit_module, { -1 }, EPERM },
+    { "io_uring_setup", SYS_io_uring_setup, { 0 }, EPERM },
+    { "userfaultfd", SYS_userfaultfd, { 0 }, EPERM },
+    { "process_vm_readv", SYS_process_vm_readv, { 1 }, EPERM },
+    { "socket", SYS_socket, { AF_VSOCK, SOCK_STREAM, 0 }, EAFNOSUPPORT },
+    { "socket", SYS_socket, { AF_ALG, SOCK_SEQPACKET, 0 }, EAFNOSUPPORT },
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    { "ptrace", SYS_ptrace, { 16, 1 }, EPERM },
+#endif
+    { "unshare", SYS_unshare, { 0x80000001 }, EINVAL },
+    { "setns", SYS_setns, { -1, 0 }, EBADF },
+    { "mprotect", SYS_mprotect, { 0, 0, PROT_READ | PROT_EXEC }, 0 },
+};
+
+#define OF_STARTERS (sizeof(of_starters) / sizeof(of_starters[0]))
+
+struct starter_notes {
+    struct err err;
+    int confined;
+    int errors[OF_STARTERS];
+    int status; /* of a program that it has started */
+    int thread_error;
+};
+
+/* In a child: a program that tells by its exit code whether it has the filter, too. */
+static void run_program(void)
+{
+    (void)execl("/bin/sh", "sh", "-c",
+                "grep -q '^Seccomp:.2' /proc/self/status && "
+                "grep -q '^NoNewPrivs:.1' /proc/self/status && exit 7",
+                (char *)NULL);
+    _exit(1);
+}
+
+static void *work_as_starter(void *context)
+{
+    struct starter_notes *notes = context;
+    pthread_t thread;
+    pid_t child;
+
+    notes->confined = confine_starter(&notes->err);
+    for (size_t i = 0; notes->confined == 0 && i < OF_STARTERS; i++) {
+        const long *a = of_starters[i].arguments;
+
+        notes->errors[i] =
+            syscall(of_starters[i].number, a[0], a[1], a[2], a[3], a[4], 0) < 0 ? errno : 0;
+    }
+    child = fork();
+    if (child == 0) {
+        run_program();
+    }
+    (void)waitpid(child, &notes->status, 0);
+    /* As kernd does: stricter, on top, for itself and those made later. */
+    if (confine_thread(&notes->err) == 0 &&
+        pthread_create(&thread, NULL, note_mount, &notes->thread_error) == 0) {
+        (void)pthread_join(thread, NULL);
+    }
+    return NULL;
+}
+
+static void a_thread_that_starts_boxes(void **state)
+{
+    struct starter_notes notes = { .err = ERR_INIT };
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, work_as_starter, &notes), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    if (notes.confined < 0) {
+        fail_msg("confine_starter: %s", notes.err.msg);
+    }
+    for (size_t i = 0; i < OF_STARTERS; i++) {
+        if (notes.errors[i] != of_starters[i].error) {
+            fail_msg("%s (%zu): errno %d instead of %d", of_starters[i].name, i, notes.errors[i],
+                     of_starters[i].error);
+        }
+    }
+    assert_true(WIFEXITED(notes.status));
+    assert_int_equal(WEXITSTATUS(notes.status), 7);
+    assert_int_equal(notes.thread_error, EPERM);
+}
+
+static void a_launcher_with_rights_of_its_own(void **state)
+{
+    char path[] = "/tmp/kernd-launcher-XXXXXX";
+    int file = mkstemp(path);
+
+    (void)state;
+    assert_true(file >= 0);
+    assert_false(launcher_raises(path));
+    assert_int_equal(fchmod(file, 04755), 0);
+    assert_true(launcher_raises(path));
+    fd_close(file);
+    assert_int_equal(unlink(path), 0);
+    assert_false(launcher_raises(path));
+}
+
 static void others_are_not_concerned(void **state)
 {
     pid_t child;
@@ -182,6 +295,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_confined_thread),
+        cmocka_unit_test(a_thread_that_starts_boxes),
+        cmocka_unit_test(a_launcher_with_rights_of_its_own),
         cmocka_unit_test(others_are_not_concerned),
         cmocka_unit_test(an_errand_is_done_elsewhere),
     };
