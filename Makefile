@@ -269,10 +269,14 @@ check-clients: all
 check-clients-all: all
 	$(Q)$(RUN_TESTS) $(T:%=--only %) $(ALL_CLIENT_FOLDERS:%=--http %)
 
-# Root's: guests are booted. Installs what is missing for that.
-.PHONY: check-vm
+# Root's: guests are booted. Installs what is missing for that, and makes the guests if they are not there.
+.PHONY: check-vm vm-guests
 check-vm: all
-	$(Q)$(SUDO) env TALLY=$(TALLY) ONLY=$(T) tests/vm/check.sh $(O) $(PLACES)
+	$(Q)$(SUDO) env TALLY=$(TALLY) ONLY=$(T) MUST_WORK=$(MUST_WORK) \
+	    KERND_VM_PATIENCE=$(or $(KERND_VM_PATIENCE),1) tests/vm/check.sh $(O) $(PLACES)
+
+vm-guests:
+	$(Q)$(SUDO) tests/vm/build-rootfs.sh
 
 tests: all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS)
 
@@ -388,13 +392,15 @@ PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsq
 PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git mandoc zsh fish \
     slowhttptest wrk hey \
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
+# Of tests/vm, which installs them when it is run; here for those who want all at once (VM=1).
+PACKAGES_VM := qemu-system-x86 systemd-container mmdebstrap e2fsprogs cpio lz4
 PACKAGES_DEB := debhelper dpkg-dev fakeroot lintian
 missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
     sed -n 's/^.i //p'),$(1))
 # Node may come from elsewhere than Debian, and npm with it (check-clients needs that).
 MISSING = $(call missing,$(PACKAGES)) $(if $(wildcard /usr/bin/node),,nodejs)
-MISSING_DEV = $(call missing,$(PACKAGES_DEV)) $(if $(shell command -v npm),,npm)
-SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
+MISSING_DEV = $(call missing,$(PACKAGES_DEV) $(if $(VM),$(PACKAGES_VM))) $(if $(shell command -v npm),,npm)
+SUDO = $(if $(filter 0,$(shell id -u)),,$(shell command -v sudo))
 HAVE_APT = $(shell command -v apt-get 2>/dev/null)
 define apt_install
 $(Q)echo 'installing $(strip $(1))'
@@ -407,8 +413,8 @@ deps deps-missing:
 	$(if $(HAVE_APT),$(if $(strip $(MISSING)),$(call apt_install,$(MISSING))))
 	@:
 
-deps-dev: deps
-	$(if $(strip $(MISSING_DEV)),$(call apt_install,$(MISSING_DEV)))
+deps-dev:
+	$(if $(HAVE_APT),$(if $(strip $(MISSING) $(MISSING_DEV)),$(call apt_install,$(MISSING) $(MISSING_DEV))))
 	@:
 
 # ---- install and package -------------------------------------------------------------------------
@@ -503,7 +509,8 @@ help:
 	'                          cppcheck tidy' \
 	'make analyze              builds with gcc -fanalyzer' \
 	'make format               clang-format -i' \
-	'make deps | deps-dev      Debian packages to build and test; to lint, fuzz and measure too' \
+	'make deps | deps-dev      Debian packages to build and test; to lint, fuzz and measure too (VM=1:' \
+	'                          and those of check-vm)' \
 	'make man                  the manual pages, beneath build/made' \
 	'make install | uninstall  DESTDIR= PREFIX=/usr/local' \
 	'make dist | deb           a tarball of HEAD; Debian packages of it; both in dist/' \

@@ -26,6 +26,9 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILE_LIMIT_S = 3000
+# These take longest (the last line tells), so they begin first; then the larger files.
+LONG = ("forked", "spares", "kernels", "streams_clients", "protocol", "kernel_cells", "kernel_load", "edge",
+        "batch", "lifecycle", "sessions", "session_setup", "archives", "executions", "streams")
 AGAIN_IN_A_ROW = 3
 AGAIN_AT_MOST = 3  # tests; more have a cause in common
 REPORTS = ("Sanitizer", "runtime error:")
@@ -133,7 +136,9 @@ def test_files(folders, only, skipped):
     files = [os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
              if name.startswith("test_") and name.endswith(".py") and pattern in (None, name)
              and name[5:-3] not in skipped]
-    return sorted(files, key=lambda path: (-os.path.getsize(path), path))  # long ones first
+    order = {f"test_{name}.py": place for place, name in enumerate(LONG)}
+    return sorted(files, key=lambda path: (order.get(os.path.basename(path), len(LONG)),
+                                           -os.path.getsize(path), path))
 
 
 def main():

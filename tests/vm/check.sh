@@ -7,7 +7,9 @@
 #
 # Tells for each place "N passed, N failed". A guest that got stuck is tried once more; whether the
 # first try comes to its end or not, it has a time limit. With TALLY=FILE in the environment the
-# counts are added to that file. KERND_VM_PATIENCE multiplies the limits, for a busy host.
+# counts are added to that file. KERND_VM_PATIENCE multiplies the limits, for a busy host. Where a
+# place can't be had (no root, or one that may not mount) that is said, and counts as one skipped
+# test; as a failure with MUST_WORK=1.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath -e -- "$1") || exit 2
@@ -34,13 +36,37 @@ count() {
   [ -n "$found" ] || echo "check.sh: no result from the $1 (status $2)" >&2
 }
 
+# Says what this host lacks for a place, and fails then. Making the guest takes mounts, too.
+can_have() {
+  if [ "$(id -u)" != 0 ]; then
+    echo "needs root, or sudo"
+  elif ! unshare --mount --propagation private mount -t tmpfs tmpfs "$stage" 2>/dev/null; then
+    echo "may not mount here: a container without CAP_SYS_ADMIN?"
+  elif [ "$1" = container ] && ! unshare --mount mount -t cgroup2 cgroup2 "$stage" 2>/dev/null; then
+    echo "has no cgroup v2 that it may mount"
+  elif [ "$1" = container ] && ! losetup --find >/dev/null 2>&1; then
+    echo "has no loop device for the guest's disk"
+  else
+    return 0
+  fi
+  return 1
+}
+
 code=0
 for place; do
   case $place in
     container) run=(run-in-container.sh --timeout $((90 * patience)) --root-script "$here/logout.sh") slow=3 means='' landlock=0 ;;
-    machine) run=(run-in-machine.sh --timeout $((240 * patience))) slow=25 means=cgroup landlock=2 ;;
+    machine) run=(run-in-machine.sh --timeout $((240 * patience)) --boot-timeout $((120 * patience))) slow=25 means=cgroup landlock=2 ;;
     *) echo "no such place: $place" >&2; exit 2 ;;
   esac
+  if ! lack=$(can_have "$place"); then
+    echo "check.sh: no $place: this $(id -un) $lack" >&2
+    verdict="0 failed, 1 skipped"
+    [ "${MUST_WORK-}" != 1 ] || { verdict="1 failed, 0 skipped"; code=1; }
+    echo "0 passed, $verdict" | tee "$stage/output"
+    count "$place" skipped
+    continue
+  fi
   for _ in 1 2; do
     "$here/${run[0]}" "${run[@]:1}" --copy "$stage/tree:/home/dev/kernd" --chdir /home/dev/kernd \
       --env "KERND_TEST_SLOW=$slow" --env "KERND_TEST_ENFORCED=$means" \
