@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile code tries the ways out of a box. Each attempt has its positive control on the host."""
+import json
 import os
 import socket
 import subprocess
@@ -148,6 +149,60 @@ class Kernel(EscapeCase):
                      "/proc/sys/kernel/modprobe", "/proc/sys/vm/overcommit_memory",
                      "/proc/sys/kernel/hostname", "/sys/kernel/uevent_helper",
                      "/sys/fs/cgroup/release_agent", "/proc/1/oom_score_adj", "/proc/1/uid_map")
+
+    LOOK_AT_PROC = """
+import json, os
+found = {"read": {}, "written": []}
+for folder, folders, names in os.walk("/proc"):
+    folders[:] = [name for name in folders if not name.isdigit() and not os.path.islink(f"{folder}/{name}")]
+    for path in (os.path.join(folder, name) for name in names):
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+            found["written"].append(path)
+        except OSError: pass
+for name in %r:
+    try:
+        with open("/proc/" + name, "rb") as file: found["read"][name] = file.read(4000).decode("latin-1")
+    except OSError: pass
+print(json.dumps(found))
+"""
+    # What root of the host reads, in files that are nobody else's or whose lines depend on the reader.
+    ROOTS_OWN = ("kcore", "kmsg", "kpagecount", "kpageflags", "kpagecgroup", "slabinfo", "vmallocinfo",
+                 "timer_list", "pagetypeinfo")
+    BY_READER = ("keys", "key-users", "kallsyms", "iomem", "modules")
+
+    def test_what_proc_tells_and_takes(self):
+        """Of the machine's secrets nothing; settings of the box's own namespaces, and no others."""
+        if reason := need_root():
+            self.skipTest(reason)
+        readable = {name for name in self.ROOTS_OWN if os.access(f"/proc/{name}", os.R_OK)}
+        self.assertTrue(readable, "the control: root may read some of them")
+        with open("/proc/kallsyms", encoding="ascii") as file:
+            self.assertTrue(any(line.split()[0].strip("0") for line in file), "the control: addresses")
+        result = self.run_code(self.LOOK_AT_PROC % (self.ROOTS_OWN + self.BY_READER,))
+        self.assert_success(result)
+        found = json.loads(result["stdout"])
+        self.assertEqual(set(found["read"]) & set(self.ROOTS_OWN), set())
+        for name, place in (("kallsyms", 0), ("iomem", 0), ("modules", -1)):
+            for line in found["read"].get(name, "").splitlines()[:-1]:
+                words = line.replace("-", " ").split()
+                self.assertEqual(words[place].removeprefix("0x").strip("0"), "", (name, line))
+        for name in ("keys", "key-users"):
+            self.assertEqual(found["read"].get(name, ""), "")
+        own = ("/proc/sys/fs/mqueue/", "/proc/sys/kernel/msg", "/proc/sys/kernel/shm",
+               "/proc/sys/kernel/sem", "/proc/sys/kernel/auto_msgmni", "/proc/sys/kernel/ns_last_pid",
+               "/proc/sys/kernel/pid_max",
+               "/proc/pressure/")  # anybody's: a trigger is its descriptor's, and ends with it
+        self.assertEqual([path for path in found["written"] if not path.startswith(own)], [])
+
+    def test_settings_of_its_namespaces_end_with_a_box(self):
+        path = "/proc/sys/kernel/msgmax"
+        with open(path, encoding="ascii") as file:
+            before = file.read()
+        self.run_code(f"open({path!r}, 'w').write('4321')")  # may be refused, too
+        with open(path, encoding="ascii") as file:
+            self.assertEqual(file.read(), before)
+        self.assertNotEqual(self.run_code(f"print(open({path!r}).read())")["stdout"].strip(), "4321")
 
     def test_cgroup_files(self):
         code = """
