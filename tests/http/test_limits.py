@@ -24,6 +24,8 @@ SHELL_CHILD = f"python3 -c \"{GROW}; {HOLD}\"; echo \"went on with $?\""
 
 
 class Case(sessionkit.Case):
+    # The time of calls that give none is a limit, too: a slow machine must not meet it first.
+    daemon_arguments = ("--default-timeout-s", str(harness.seconds(30)))
     daemon_environment = BUS
 
     @classmethod
@@ -240,7 +242,7 @@ class Bombs(Case):
         self.assert_oom(self.blow(
             "import os\nfor i in range(6): os.fork()\nkeep = []\n"
             "while True: keep.append(bytearray(b'x') * (1 << 20))", "python", memoryMb=128,
-            pids=100, timeoutS=20), 128)
+            pids=100, timeoutS=harness.seconds(20)), 128)
         census.wait_gone(self.daemon.box_processes, harness.seconds(5), "the bomb's processes")
 
 
@@ -248,7 +250,7 @@ class Processors(Case):
     def test_a_part_of_one(self):
         result = self.run_code(
             "import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: pass",
-            cpus=0.2, timeoutS=60)
+            cpus=0.2, timeoutS=harness.seconds(60))
         self.assert_success(result)
         used = result["usage"]["cpuUserMs"] + result["usage"]["cpuSystemMs"]
         if result["limits"]["enforced"]["cpu"] == "cgroup":
@@ -263,14 +265,14 @@ FILL = "for i in $(seq 100); do head -c 1M /dev/zero >f$i; sleep 0.05; done; sle
 class Disk(Case):
     def test_a_run_above_the_quota_is_stopped(self):
         session = self.session(diskMb=10)
-        result = session.run_code(FILL, "bash", timeoutS=60)
+        result = session.run_code(FILL, "bash", timeoutS=harness.seconds(60))
         self.assert_fault(result, "disk_full")
         self.assertIn("above its quota of 10 MiB", result["fault"]["evidence"])
         self.assertEqual(result["limits"]["enforced"]["disk"], "measured")
 
     def test_a_full_workspace_takes_nothing_until_it_shrinks(self):
         session = self.session(diskMb=10)
-        self.assert_fault(session.run_code(FILL, "bash", timeoutS=60), "disk_full")
+        self.assert_fault(session.run_code(FILL, "bash", timeoutS=harness.seconds(60)), "disk_full")
         self.assert_problem(session.put("more", b"x"), 507, "workspace_full")
         reply = session.post("run", {"command": ["true"]})
         self.assert_problem(reply, 507, "workspace_full")
@@ -325,7 +327,7 @@ class FullDisk(sessionkit.Case if os.geteuid() == 0 else object):
     def test_the_server_lives_through_it(self):
         hog = sessionkit.Session(self.daemon)
         other = self.session()
-        result = hog.run(["dd", "if=/dev/zero", "of=big", "bs=1M"], timeoutS=60)
+        result = hog.run(["dd", "if=/dev/zero", "of=big", "bs=1M"], timeoutS=harness.seconds(60))
         self.assertNotEqual(result["exitCode"], 0)
         self.assertIn("No space left", result["stderr"])
         self.try_all(other)

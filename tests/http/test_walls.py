@@ -9,6 +9,7 @@ import secrets
 import shutil
 import socket
 
+import census
 import harness
 import sessionkit
 
@@ -171,7 +172,8 @@ class OwnThreads(harness.Case):
 
     def test_confined_threads_still_find_out_about_boxes(self):
         """Readiness, versions and capabilities take processes, which others start for them."""
-        self.assertEqual(self.daemon.get("/readyz").status, 200)
+        census.wait_until(lambda: self.daemon.get("/readyz").status == 200, harness.seconds(30),
+                          "readiness: a probe has a deadline of its own, and is made again")
         self.assertTrue(self.daemon.get("/v1/version").json["engines"][0]["version"])
         versions = {entry["name"]: entry["version"]
                     for entry in self.daemon.get("/v1/capabilities").json["languages"]}
