@@ -2,7 +2,7 @@
 /*
  * Job: prepare the /etc that boxes see.
  * Owns: the directory it makes.
- * Threads: one, at start.
+ * Threads: one at a time.
  * May include: base, tree.
  */
 #include "lib/box/guest_etc.h"

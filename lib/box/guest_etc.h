@@ -2,8 +2,8 @@
 /*
  * guest_etc: the /etc of every box: one prepared directory, mounted read-only (one mount instead of
  * twenty). Accounts, hosts and the like are generated; certificates, fonts, the dynamic linker's
- * cache and such are copied from the host when kernd starts. Nothing private, nothing that
- * identifies the host.
+ * cache and such are copied from the host for the first box of a server. Nothing private, nothing
+ * that identifies the host.
  */
 #ifndef KERND_BOX_GUEST_ETC_H
 #define KERND_BOX_GUEST_ETC_H

@@ -2,7 +2,7 @@
 /*
  * Job: turn the table of system calls into BPF programs.
  * Owns: the memory files that hold them.
- * Threads: one at start; seccomp_open and seccomp_describe from any.
+ * Threads: one, for the first box; seccomp_open and seccomp_describe from any.
  * May include: base, seccomp_table, libseccomp.
  */
 #include "lib/box/seccomp.h"

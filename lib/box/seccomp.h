@@ -15,7 +15,7 @@ struct seccomp {
     int programs[SECCOMP_PROGRAMS]; /* sealed memory files, in the order to load them */
 };
 
-/* Builds both programs. 0, or -1 INTERNAL. */
+/* Builds both programs (some milliseconds). 0, or -1 INTERNAL. */
 int seccomp_build(struct seccomp *seccomp, struct err *err);
 void seccomp_done(struct seccomp *seccomp);
 
