@@ -122,17 +122,16 @@ static void leave(struct pool *pool, struct pool_worker *worker, int64_t began_n
 /* Locked, and no more behind it. Some job may start now. */
 static void unlock_for_next(struct pool *pool)
 {
-    const bool more = pool->turns.queued > 0;
+    struct sleeper *sleeper = pool->turns.queued > 0 ? sleepers_choose(&pool->sleepers) : NULL;
 
     (void)pthread_mutex_unlock(&pool->lock);
-    if (more) {
-        (void)pthread_cond_signal(&pool->wake);
-    }
+    sleepers_call(sleeper);
 }
 
 static void *work(void *argument)
 {
-    struct pool *pool = argument;
+    struct pool_thread *self = argument;
+    struct pool *pool = self->pool;
 
     (void)pthread_mutex_lock(&pool->lock);
     while (!pool->ending) {
@@ -141,7 +140,7 @@ static void *work(void *argument)
         int64_t began_ns;
 
         if (job == NULL) {
-            (void)pthread_cond_wait(&pool->wake, &pool->lock);
+            sleepers_wait(&pool->sleepers, &self->sleeper, &pool->lock);
             continue;
         }
         unlock_for_next(pool); /* what ended may have made room for more than one */
@@ -157,13 +156,18 @@ static void *work(void *argument)
 static int start_thread(struct pool *pool)
 {
     char name[16]; /* 15 characters and a NUL is all the kernel keeps (pthread_setname_np(3)) */
-    int failed = pthread_create(&pool->threads[pool->thread_count], NULL, work, pool);
+    struct pool_thread *started = &pool->threads[pool->thread_count];
+    int failed;
 
+    started->pool = pool;
+    sleepers_init(&started->sleeper);
+    failed = pthread_create(&started->thread, NULL, work, started);
     if (failed != 0) {
+        sleepers_done(&started->sleeper);
         return failed;
     }
     (void)snprintf(name, sizeof(name), "%s-%u", pool->name, (unsigned)pool->thread_count % 100U);
-    (void)pthread_setname_np(pool->threads[pool->thread_count], name);
+    (void)pthread_setname_np(started->thread, name);
     pool->thread_count++;
     return 0;
 }
@@ -173,7 +177,6 @@ struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct
     struct pool *pool = alloc_zero(1, sizeof(*pool));
 
     (void)pthread_mutex_init(&pool->lock, NULL);
-    (void)pthread_cond_init(&pool->wake, NULL);
     (void)snprintf(pool->name, sizeof(pool->name), "%.*s", POOL_NAME_MAX, name);
     pool->threads = alloc_zero(threads, sizeof(*pool->threads));
     pool->queue_max = queue_max;
@@ -201,7 +204,7 @@ static void forget_claim(struct pool *pool, const struct pool_job *job)
 {
     if (job->claim != NULL && pool->rules.budget != NULL &&
         budget_forget(pool->rules.budget, job->claim)) {
-        (void)pthread_cond_signal(&pool->wake);
+        sleepers_call(sleepers_choose(&pool->sleepers));
     }
 }
 
@@ -236,12 +239,14 @@ void pool_free(struct pool *pool)
     pool_close(pool);
     (void)pthread_mutex_lock(&pool->lock);
     pool->ending = true;
-    (void)pthread_cond_broadcast(&pool->wake);
+    sleepers_call_all(&pool->sleepers);
     (void)pthread_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < pool->thread_count; i++) {
-        (void)pthread_join(pool->threads[i], NULL);
+        (void)pthread_join(pool->threads[i].thread, NULL);
     }
-    (void)pthread_cond_destroy(&pool->wake);
+    for (size_t i = 0; i < pool->thread_count; i++) {
+        sleepers_done(&pool->threads[i].sleeper);
+    }
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool->threads);
     free(pool);
@@ -262,6 +267,7 @@ static int check_room(struct pool *pool, const struct pool_job *job, struct err 
     const struct pool_rules *rules = &pool->rules;
     const size_t queued = pool->turns.queued;
     const size_t own = turns_queued_of(&pool->turns, job->caller);
+    /* As many of the queued jobs don't wait: they are being taken. */
     const size_t idle = pool->thread_count - pool->running;
 
     if (queued >= idle && queued - idle >= pool->queue_max) {
@@ -279,6 +285,7 @@ static int check_room(struct pool *pool, const struct pool_job *job, struct err 
 
 static int submit(struct pool *pool, struct pool_job *job, bool admitted, struct err *err)
 {
+    struct sleeper *sleeper = NULL;
     int result = 0;
 
     /* The signal comes behind the lock, which the woken thread takes at once. */
@@ -290,11 +297,10 @@ static int submit(struct pool *pool, struct pool_job *job, bool admitted, struct
     }
     if (result == 0) {
         turns_put(&pool->turns, job);
+        sleeper = sleepers_choose(&pool->sleepers);
     }
     (void)pthread_mutex_unlock(&pool->lock);
-    if (result == 0) {
-        (void)pthread_cond_signal(&pool->wake);
-    }
+    sleepers_call(sleeper);
     return result;
 }
 
@@ -325,7 +331,7 @@ void pool_engage(struct pool *pool, bool engaged)
 void pool_wake(struct pool *pool)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    (void)pthread_cond_signal(&pool->wake);
+    sleepers_call(sleepers_choose(&pool->sleepers));
     (void)pthread_mutex_unlock(&pool->lock);
 }
 

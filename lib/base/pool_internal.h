@@ -8,17 +8,24 @@
 #include <pthread.h>
 
 #include "lib/base/pool.h"
+#include "lib/base/sleepers.h"
 #include "lib/base/turns.h"
 
 #define POOL_NAME_MAX 12
 
+struct pool_thread {
+    struct pool *pool;
+    struct sleeper sleeper;
+    pthread_t thread;
+};
+
 /* All but the lock itself is under it. */
 struct pool {
     pthread_mutex_t lock;
-    pthread_cond_t wake;
+    struct sleepers sleepers;
     struct turns turns;
     struct pool_rules rules;
-    pthread_t *threads;
+    struct pool_thread *threads;
     char name[POOL_NAME_MAX + 1];
     size_t thread_count;
     size_t running;

@@ -69,18 +69,19 @@ class Shower:
             if value is not None:
                 self._show(value, 0, raw)
 
-    def show_main(self, value):
+    def show_main(self, value, soon):
+        """soon: another frame follows at once."""
         if value is not None:
-            self._show(value, IS_MAIN, False)
+            self._show(value, IS_MAIN, False, soon)
 
-    def send_parts(self, parts, flags=0):
+    def send_parts(self, parts, flags=0, soon=False):
         """parts: list of (mime type in bytes, data in bytes), already checked."""
         pieces = [b"%c%b" % (flags, len(parts).to_bytes(2, "big"))]
         for mime, data in parts:
             pieces += (len(mime).to_bytes(2, "big"), mime, len(data).to_bytes(4, "big"), data)
-        self._link.send(wire.RESULT, b"".join(pieces))
+        self._link.send(wire.RESULT, b"".join(pieces), soon)
 
-    def _show(self, value, flags, raw):
+    def _show(self, value, flags, raw, soon=False):
         if type(value) in _PLAIN and not raw:
             parts, shortened = [(b"text/plain", encode(repr(value)))], False
         else:
@@ -92,7 +93,7 @@ class Shower:
                 parts[at] = (mime, shorten(data, self.text_max))
                 shortened = True
         if parts or shortened:
-            self.send_parts(parts, flags | (SHORTENED if shortened else 0))
+            self.send_parts(parts, flags | (SHORTENED if shortened else 0), soon)
 
 
 def encode(text):
@@ -236,11 +237,12 @@ class _ActingLoader:
 class Runner:
     """Runs cells in one namespace, the module __main__."""
 
-    def __init__(self, link, loader, request, keeps_loop=False):
+    def __init__(self, link, loader, request, lasts=False):
+        """lasts: more cells will follow, and each is told to have ended."""
         self.shower = Shower(link, loader, request.text_max)
         self._loader = loader
         self._loop = None
-        self._keeps_loop = keeps_loop
+        self._lasts = lasts
         module = type(sys)("__main__")
         self.scope = module.__dict__
         self.scope.update(__builtins__=builtins, __annotations__={}, display=self.shower.display)
@@ -255,7 +257,7 @@ class Runner:
         """
         try:
             self._run(read(), name)
-            if self._loop is not None and not self._keeps_loop:
+            if self._loop is not None and not self._lasts:
                 self._loop.close()  # ends what top-level awaits left running
         except BaseException as error:
             return error
@@ -269,7 +271,9 @@ class Runner:
             if code.co_flags & _COROUTINE:
                 value = self._wait_for(value)
         if is_expression:
-            self.shower.show_main(value)
+            # Figures may take their time.
+            soon = self._lasts and "matplotlib.pyplot" not in sys.modules
+            self.shower.show_main(value, soon)
 
     def finish_cell(self):
         """Shows the figures that are still open, and closes them."""

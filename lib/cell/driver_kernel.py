@@ -24,6 +24,7 @@ def run(link, loader, request, receive):
     kernel = Kernel(link, loader, request)
     while request is not None:
         kernel.serve(request)
+        kernel.rest()
         request = receive(link)
 
 
@@ -31,10 +32,11 @@ class Kernel:
     def __init__(self, link, loader, request):
         self._link = link
         self._loader = loader
-        self._runner = driver_cell.Runner(link, loader, request, keeps_loop=True)
+        self._runner = driver_cell.Runner(link, loader, request, lasts=True)
         self._streams = Streams()
         self._interrupts = Interrupts(link)
         self._sources = Sources()
+        self._poll = make_poll(link)
         link.late_interrupt = self._interrupts.owe
         sys.argv[:] = [""]
 
@@ -51,6 +53,14 @@ class Kernel:
         interrupted = isinstance(error, KeyboardInterrupt)
         flags = wire.END_INTERRUPTED if interrupted else 0
         self._link.send(wire.END, request.number.to_bytes(4, "big") + b"\0\0\0%c%c" % (code, flags))
+
+    def rest(self):
+        """
+        Until the next cell comes. A thread that waits in recv instead is woken once more as soon as
+        kernd takes the END frame: room to write wakes readers, too, but for those that poll.
+        """
+        if self._poll is not None:
+            self._poll.poll()
 
     def _run(self, source, number, name):
         """The exception that ended the cell, or None."""
@@ -82,6 +92,17 @@ class Kernel:
         except BaseException:
             pass  # nobody is left to be told: standard error itself is broken
         return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def make_poll(link):
+    """None where select is no built-in module: loading it would take longer than it saves."""
+    if "select" not in sys.builtin_module_names:
+        return None
+    import select
+
+    poll = select.poll()
+    poll.register(link.descriptor(), select.POLLIN)
+    return poll
 
 
 def exit_code(value):
@@ -172,15 +193,22 @@ class Streams:
         sys.stdin = sys.__stdin__ = self._files[0]
 
     def flush(self):
-        for number in (1, 2):
-            if self._inode(number) is None:  # the cell closed it
-                posix.dup2(self._kept[number], number)
-        theirs = [getattr(sys, name, None) for name in ("stdout", "stderr")]
+        theirs = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
         for file in (*theirs, self._files[1], self._files[2]):
             try:
                 file.flush()
             except Exception:
-                pass  # replaced, closed, or a pipe that is gone
+                self._flush_again(file)
+
+    def _flush_again(self, file):
+        """The descriptor may have been closed by the cell, with some of its text still to go."""
+        for number in (1, 2):
+            if self._inode(number) is None:
+                posix.dup2(self._kept[number], number)
+        try:
+            file.flush()
+        except Exception:
+            pass  # replaced, closed, or a pipe that is gone
 
     def _give_input(self, data):
         self._has_input = data is not None

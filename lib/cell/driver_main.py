@@ -89,7 +89,7 @@ class Request:
         at = 10
         while at < len(payload):
             end = at + 5 + int.from_bytes(payload[at + 1 : at + 5], "big")
-            fields[payload[at]] = bytes(payload[at + 5 : end])
+            fields[payload[at]] = payload[at + 5 : end]
             at = end
         self.name = fields.get(wire.FIELD_NAME, b"").decode()
         self.code = fields.get(wire.FIELD_CODE, b"")

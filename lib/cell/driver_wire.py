@@ -46,6 +46,7 @@ class Link:
         self._lock = _thread.allocate_lock()
         self._sender = None
         self._waiting = []
+        self._held = b""
         self.late_interrupt = lambda: None  # what to do with one that no running cell took
         # A forked child keeps neither the connection nor its descriptor.
         posix.register_at_fork(after_in_child=self.close)
@@ -63,8 +64,11 @@ class Link:
         """False in a child made by a fork that Python knows nothing of."""
         return posix.getpid() == self._process
 
-    def send(self, kind, payload):
-        """Sends one frame whole, whatever signal handlers raise meanwhile."""
+    def send(self, kind, payload, soon=False):
+        """
+        Sends one frame whole, whatever signal handlers raise meanwhile. With soon=True it goes with
+        the next one, which follows at once: a frame alone would wake kernd twice.
+        """
         if self._socket is None or not self.is_ours():
             return
         frame = b"%c%b%b" % (kind, len(payload).to_bytes(4, "big"), payload)
@@ -75,7 +79,11 @@ class Link:
         with self._lock:
             self._sender = me
             try:
-                self._send_whole(frame)
+                if soon:
+                    self._held += frame
+                    return
+                held, self._held = self._held, b""
+                self._send_whole(held + frame)
                 while self._waiting:
                     self._send_whole(self._waiting.pop(0))
             finally:
@@ -111,6 +119,10 @@ class Link:
             pass  # nothing more, or the cell closed the descriptor
         return numbers
 
+    def descriptor(self):
+        """-1 when it is closed."""
+        return -1 if self._socket is None else self._socket.fileno()
+
     def receive(self):
         """One frame (kind, payload), or None at the end of the connection."""
         header = self._read(5)
@@ -120,12 +132,10 @@ class Link:
         return None if payload is None else (header[0], payload)
 
     def _read(self, size):
-        data = bytearray(size)
-        view = memoryview(data)
-        have = 0
-        while have < size:
-            got = self._socket.recv_into(view[have:])
-            if got == 0:
+        data = self._socket.recv(size, _socket.MSG_WAITALL)
+        while len(data) < size:  # a signal came in between, or the end
+            more = self._socket.recv(size - len(data), _socket.MSG_WAITALL)
+            if not more:
                 return None
-            have += got
+            data += more
         return data

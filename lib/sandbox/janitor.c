@@ -15,6 +15,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cancel.h"
 #include "lib/base/clock.h"
+#include "lib/base/self.h"
 #include "lib/sandbox/environments.h"
 #include "lib/sandbox/idempotency.h"
 #include "lib/sandbox/records.h"
@@ -29,7 +30,7 @@
 #define ROUND_S 1.0
 /* What was deleted just before the end is still removed, if that takes no longer than this. */
 #define LAST_ROUND_S 2.0
-/* Old records are looked for once in so many rounds. */
+/* Old records are looked for once in so many rounds, and memory that can be given back. */
 #define RECORDS_EVERY 60
 
 struct janitor {
@@ -75,6 +76,9 @@ static void sweep_round(struct janitor *janitor, unsigned number)
         records_expire(janitor->sandbox);
         idempotency_expire(janitor->sandbox);
         snapshots_expire(janitor->sandbox->snapshots);
+        if (live_wait_empty(&janitor->sandbox->live, clock_mono_ns())) {
+            self_shrink();
+        }
     }
 }
 

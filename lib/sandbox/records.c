@@ -108,13 +108,14 @@ void records_put(struct sandbox *sandbox, struct execution *execution, enum exec
     char fingerprint[sizeof(execution->request->fingerprint)];
     struct rows_execution row;
 
+    /* Before the lock: what its request says does not change, and its run thread needs the lock. */
+    describe(execution, state, &row);
+    add_fingerprint(execution, fingerprint, &row);
     (void)pthread_mutex_lock(&execution->lock);
+    if (state == EXECUTION_DONE) {
+        fill_outcome(execution, &row);
+    }
     if (state == EXECUTION_DONE || execution->state != EXECUTION_DONE) {
-        describe(execution, state, &row);
-        add_fingerprint(execution, fingerprint, &row);
-        if (state == EXECUTION_DONE) {
-            fill_outcome(execution, &row);
-        }
         rows_execution_put_soon(sandbox->store, &row);
     }
     (void)pthread_mutex_unlock(&execution->lock);

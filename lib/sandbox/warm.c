@@ -133,27 +133,28 @@ static void give_turn(struct warm *warm, struct execution *execution)
     warm->state = KERNELS_BUSY;
 }
 
-/* Locked: nobody owns it. */
+/* Not locked: its job needs the lock at once. It is the cell's turn, which passes if it fails. */
 static int send_at_once(struct warm *warm, struct execution *execution, struct err *err)
 {
     if (pool_submit(warm->sandbox->pool, &execution->job, err) < 0) {
+        warm_next(warm);
         return -1;
     }
-    /* The job can't get far before this: it needs the lock for its turn. */
-    warm->owned = true;
-    give_turn(warm, execution);
     return 0;
 }
 
 int warm_enqueue(struct warm *warm, struct execution *execution, struct err *err)
 {
+    bool at_once = false;
     int result = 0;
 
     (void)pthread_mutex_lock(&warm->lock);
     if (warm->state == KERNELS_DEAD || warm->closing) {
         result = warm_refuse(warm, err);
     } else if (!warm->owned) {
-        result = send_at_once(warm, execution, err);
+        at_once = true;
+        warm->owned = true;
+        give_turn(warm, execution);
     } else if (warm->queue.count >= WARM_QUEUE_MAX) {
         result = err_set(err, ERR_QUEUE_FULL, 0, "%d cells wait for this kernel already",
                          WARM_QUEUE_MAX);
@@ -161,7 +162,7 @@ int warm_enqueue(struct warm *warm, struct execution *execution, struct err *err
         warm_queue_put(&warm->queue, execution);
     }
     (void)pthread_mutex_unlock(&warm->lock);
-    return result;
+    return at_once ? send_at_once(warm, execution, err) : result;
 }
 
 bool warm_withdraw(struct warm *warm, struct execution *execution)

@@ -119,6 +119,18 @@ class Metrics(sessionkit.Case):
         self.assertEqual(self.daemon.post("/metrics", {}).status, 405)
 
 
+class Memory(harness.Case):
+    def test_an_idle_server_is_small(self):
+        """What only its start needed is given back."""
+        if harness.SLOW != 1:
+            return  # a sanitizer's own memory
+        most = 8 << 10
+        census.wait_until(
+            lambda: int(census.status_field(self.daemon.pid, "VmRSS").split()[0]) < most,
+            harness.seconds(30), f"an idle server below {most} KiB")
+        self.assertEqual(self.daemon.run(["echo", "there"])["stdout"], "there\n")
+
+
 class Log(harness.Case):
     def wait_for_line(self, words):
         """The line about an exchange is written behind its answer."""

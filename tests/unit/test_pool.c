@@ -13,6 +13,7 @@
 
 #include "lib/base/budget.h"
 #include "lib/base/pool.h"
+#include "lib/base/sleepers.h"
 
 #define MOST_JOBS 64
 
@@ -677,6 +678,78 @@ static void jobs_wait_for_their_claims(void **state)
     budget_free(budget);
 }
 
+/* ---- sleepers ---- */
+
+#define BEDS 3
+
+struct dormitory {
+    pthread_mutex_t lock;
+    struct sleepers sleepers;
+    struct sleeper beds[BEDS];
+};
+
+struct guest {
+    struct dormitory *dormitory;
+    int number;
+};
+
+static void *rest(void *argument)
+{
+    const struct guest *guest = argument;
+    struct dormitory *dormitory = guest->dormitory;
+
+    (void)pthread_mutex_lock(&dormitory->lock);
+    sleepers_wait(&dormitory->sleepers, &dormitory->beds[guest->number], &dormitory->lock);
+    (void)pthread_mutex_unlock(&dormitory->lock);
+    return NULL;
+}
+
+static void wait_until_asleep(struct dormitory *dormitory, const struct sleeper *bed)
+{
+    bool asleep;
+
+    do {
+        (void)pthread_mutex_lock(&dormitory->lock);
+        asleep = dormitory->sleepers.first == bed;
+        (void)pthread_mutex_unlock(&dormitory->lock);
+        (void)usleep(200);
+    } while (!asleep);
+}
+
+static void the_last_to_sleep_is_called_first(void **state)
+{
+    struct dormitory dormitory = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct guest guests[BEDS];
+    pthread_t threads[BEDS];
+
+    (void)state;
+    for (int i = 0; i < BEDS; i++) {
+        sleepers_init(&dormitory.beds[i]);
+        guests[i] = (struct guest){ .dormitory = &dormitory, .number = i };
+        assert_int_equal(pthread_create(&threads[i], NULL, rest, &guests[i]), 0);
+        wait_until_asleep(&dormitory, &dormitory.beds[i]);
+    }
+    for (int i = BEDS - 1; i > 0; i--) {
+        struct sleeper *chosen;
+
+        (void)pthread_mutex_lock(&dormitory.lock);
+        chosen = sleepers_choose(&dormitory.sleepers);
+        (void)pthread_mutex_unlock(&dormitory.lock);
+        assert_ptr_equal(chosen, &dormitory.beds[i]);
+        sleepers_call(chosen);
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    (void)pthread_mutex_lock(&dormitory.lock);
+    sleepers_call_all(&dormitory.sleepers);
+    assert_null(sleepers_choose(&dormitory.sleepers));
+    (void)pthread_mutex_unlock(&dormitory.lock);
+    sleepers_call(NULL);
+    assert_int_equal(pthread_join(threads[0], NULL), 0);
+    for (int i = 0; i < BEDS; i++) {
+        sleepers_done(&dormitory.beds[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -699,6 +772,7 @@ int main(void)
         cmocka_unit_test(one_caller_leaves_places_in_the_queue),
         cmocka_unit_test(the_wait_is_told_from_what_was_measured),
         cmocka_unit_test(jobs_wait_for_their_claims),
+        cmocka_unit_test(the_last_to_sleep_is_called_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
