@@ -86,7 +86,7 @@ INIT_LDFLAGS = -static -pthread \
 # ROOMS="base box" makes check-unit build and test these folders of lib/ alone.
 INIT_SOURCES := $(wildcard lib/box/init.c lib/box/init_*.c)
 # kernd-shell, the driver of bash kernels, is a program in the box too.
-SHELL_SOURCES := $(wildcard lib/cell/shell.c)
+SHELL_SOURCES := $(wildcard lib/cell/shell.c lib/cell/shell_start.c)
 # kernd-template.so, with which an interpreter in a box forks boxes: its own files, and what
 # kernd-init does to a program before it runs.
 TEMPLATE_SOURCES := $(wildcard lib/box/template.c lib/box/template_*.c)

@@ -46,8 +46,9 @@ __kernd_describe() {
 }
 
 # Options go to a file of their own, read last: set -e must not end the reading. An EXIT trap of the
-# code is not for the next shell; it still runs at the end of this one.
+# code is not for the next shell; it still runs at the end of this one. No interrupt ends this.
 __kernd_save() {
+    builtin trap '' INT
     builtin set +o >"$__kernd_state.options"
     builtin set +euxvn
     builtin local __kernd_trap

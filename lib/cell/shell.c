@@ -3,7 +3,7 @@
  * Job: kernd-shell, the driver of bash kernels: speaks the wire (wire.h) for a shell that can not.
  * Owns: the connection to kernd, the shell (driver_shell.sh), the files of the running cell.
  * Threads: one.
- * May include: base.
+ * May include: base, shell_start.
  *
  * A static program of its own in the box, started by kernd-init. It runs one shell at a time: when
  * code ends the shell in good order, the shell has saved what it had, and the next one starts with
@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,8 +26,10 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
+#include "lib/cell/shell_start.h"
 
 #define SOCKET "/run/kernd/driver.sock"
 #define SCRIPT "/run/kernd-lib/driver_shell.sh"
@@ -36,11 +37,15 @@
 /* For the exit trap of a shell whose kernel is closed. */
 #define POLITE_MS 100
 #define INTERRUPTED 130
+/*
+ * A cell that goes on so long after its interrupt gets it once more, as a person would press Ctrl-C
+ * again, before kernd loses patience (KERNEL_GRACE_MS). A shell that has just decided to start a
+ * command waits for that one, which was not there to be interrupted.
+ */
+#define REPEAT_MS 700
 
 enum type { CELL = 1, INTERRUPT = 2, READY = 17, END = 19 };
 enum field { FIELD_CODE = 2, FIELD_STDIN = 3 };
-/* Descriptors as driver_shell.sh knows them. */
-enum shell_fd { SHELL_STDOUT = 250, SHELL_STDERR, SHELL_RECORDS, SHELL_STATUS };
 
 struct shell {
     const char *script;
@@ -55,6 +60,7 @@ struct shell {
     size_t line_size;
     bool running;
     bool interrupted; /* an interrupt was sent into the running cell */
+    int64_t repeat;   /* when it is sent again, CLOCK_NEVER: not */
     uint32_t number;
     int last_code; /* of the shell that ended: the next one's first $? */
 };
@@ -97,6 +103,7 @@ static bool send_end(struct shell *shell, int exit_code)
     payload[8] = shell->interrupted && exit_code == INTERRUPTED;
     shell->running = false;
     shell->interrupted = false;
+    shell->repeat = CLOCK_NEVER;
     return send_frame(shell, END, payload, sizeof(payload));
 }
 
@@ -129,39 +136,6 @@ static int block_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static int spawn(struct shell *shell, int records, int status)
-{
-    char *const argv[] = { alloc_text("bash"),
-                           alloc_text("--noprofile"),
-                           alloc_text("--norc"),
-                           alloc_text(shell->script),
-                           alloc_text(shell->state),
-                           alloc_printf("%d", shell->last_code),
-                           NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t set;
-    int failed = 0;
-
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    (void)posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, SHELL_STDOUT);
-    (void)posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, SHELL_STDERR);
-    (void)posix_spawn_file_actions_adddup2(&files, records, SHELL_RECORDS);
-    (void)posix_spawn_file_actions_adddup2(&files, status, SHELL_STATUS);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    (void)sigemptyset(&set);
-    (void)posix_spawnattr_setsigmask(&attributes, &set);
-    failed = posix_spawnp(&shell->pid, "bash", &files, &attributes, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&files);
-    (void)posix_spawnattr_destroy(&attributes);
-    for (size_t i = 0; argv[i] != NULL; i++) {
-        free(argv[i]);
-    }
-    return failed;
-}
-
 /* 0, or an errno value. */
 static int start_shell(struct shell *shell)
 {
@@ -174,7 +148,12 @@ static int start_shell(struct shell *shell)
     if (fd_pipe(&records, &shell->records) < 0 || fd_pipe(&shell->status, &status) < 0) {
         return errno;
     }
-    return spawn(shell, records, status);
+    return shell_start_bash(&(struct shell_start){ .script = shell->script,
+                                                   .state = shell->state,
+                                                   .last_code = shell->last_code,
+                                                   .records = records,
+                                                   .status = status },
+                            &shell->pid);
 }
 
 static const char *path_of(const struct shell *shell, const char *name, char *path, size_t size)
@@ -251,9 +230,18 @@ static bool obey(struct shell *shell)
     if (header[0] == INTERRUPT && size == 4 && shell->running &&
         get_u32(payload) == shell->number) {
         shell->interrupted = true;
+        shell->repeat = clock_deadline_after_ms(REPEAT_MS);
         (void)kill(-shell->pid, SIGINT);
     }
     return true;
+}
+
+static void repeat_interrupt(struct shell *shell)
+{
+    if (clock_passed(shell->repeat)) {
+        shell->repeat = CLOCK_NEVER;
+        (void)kill(-shell->pid, SIGINT);
+    }
 }
 
 /* A line of the shell: its word that it is ready, or an exit code. */
@@ -348,9 +336,10 @@ static void serve(struct shell *shell)
             { .fd = shell->connection, .events = POLLIN },
         };
 
-        if (poll(watched, 3, -1) < 0) {
+        if (poll(watched, 3, clock_poll_ms(shell->repeat, -1)) < 0) {
             continue;
         }
+        repeat_interrupt(shell);
         if (watched[1].revents != 0) {
             going = hear(shell);
         } else if (watched[0].revents != 0) {
@@ -373,7 +362,11 @@ static void end_politely(struct shell *shell)
 int main(int argc, char **argv)
 {
     struct shell shell = {
-        .connection = -1, .records = -1, .status = -1, .dir = "/tmp/.kernd-XXXXXX"
+        .connection = -1,
+        .records = -1,
+        .status = -1,
+        .repeat = CLOCK_NEVER,
+        .dir = "/tmp/.kernd-XXXXXX",
     };
     int failed = 0;
 

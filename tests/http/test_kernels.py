@@ -338,6 +338,17 @@ class Interrupts(kernelkit.Case):
                 self.assertEqual(result["exitCode"], 130)
                 self.assert_success(kernel.cell(self.KEPT[language]), "5\n")
 
+    def test_a_shell_whose_command_did_not_hear_the_interrupt(self):
+        """It waits for its command, as for one that it has started just after the interrupt."""
+        kernel = self.kernel(self.new_session(), language="bash")
+        self.assert_success(kernel.cell("x=5"))
+        wait = kernel.start("( heard=0; trap '(( ++heard < 2 )) || exit 1' INT; : >begun\n"
+                            "  while :; do :; done ); x=6")
+        kernel.wait_for_file("begun")
+        answer = kernel.interrupt()
+        self.assertEqual((answer["interrupted"], answer["killed"]), (True, False), wait().json)
+        self.assert_success(kernel.cell("echo $x"), "5\n")
+
     def test_interrupt_of_nothing(self):
         kernel = self.kernel()
         self.assertEqual(kernel.interrupt(),
