@@ -216,13 +216,15 @@ class ImportWatch:
         if spec is None or not hasattr(spec.loader, "exec_module"):
             self._actions[name] = action
         else:
-            spec.loader = _ActingLoader(spec.loader, action)
+            spec.loader = _ActingLoader(spec.loader, self._actions, name, action)
         return spec
 
 
 class _ActingLoader:
-    def __init__(self, real, action):
+    def __init__(self, real, actions, name, action):
         self._real = real
+        self._actions = actions
+        self._name = name
         self._action = action
 
     def create_module(self, spec):
@@ -230,8 +232,12 @@ class _ActingLoader:
 
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self._real
-        self._real.exec_module(module)
-        self._action(module)
+        try:
+            self._real.exec_module(module)
+            self._action(module)
+        except BaseException:
+            self._actions[self._name] = self._action  # an interrupt, perhaps: for the next attempt
+            raise
 
 
 class Runner:

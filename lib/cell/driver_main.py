@@ -26,14 +26,25 @@ def main(library, found):
     arguments, preload = split_arguments(sys.argv[1:])
     address = arguments[0] if arguments else SOCKET
     workspace = arguments[1] if len(arguments) > 1 else WORKSPACE
-    prepared = Prepared(library, found, workspace)
+    prepared = Prepared(library)
     link = wire.Link(address)
+    if not preload:
+        # What is left to do takes a millisecond, in which kernd has something to do, too. A cell
+        # that comes meanwhile waits, and so does its interrupt.
+        greet(link)
+    prepared.finish(found, workspace)
+    if preload:
+        prepared.preload(preload, workspace)
+        greet(link)
     driver_cell.warm_up()
-    prepared.preload(preload, workspace)
     # What is there now stays to the end: no collection needs to look at it again, least of all the
     # last one, which would cost a millisecond.
     gc.freeze()
     prepared.serve(link, workspace)
+
+
+def greet(link):
+    link.send(wire.READY, greeting())
 
 
 def greeting():
@@ -43,22 +54,25 @@ def greeting():
 class Prepared:
     """An interpreter as cells find it."""
 
-    def __init__(self, library, found, workspace):
-        prepare_path([entry for entry in found if entry != library], workspace)
-        prepare_interpreter()
-        names = [name for name in sys.modules if name.startswith("driver_")]
-        self._loader = driver_cell.Loader(library, {name: sys.modules.pop(name) for name in names})
+    def __init__(self, library):
         # An interrupt belongs to a running cell; a driver that waits for one is deaf.
         self._usual_interrupt = _signal.getsignal(_signal.SIGINT)
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+        self._library = library
+
+    def finish(self, found, workspace):
+        prepare_path([entry for entry in found if entry != self._library], workspace)
+        prepare_interpreter()
+        names = [name for name in sys.modules if name.startswith("driver_")]
+        siblings = {name: sys.modules.pop(name) for name in names}
+        self._loader = driver_cell.Loader(self._library, siblings)
 
     def preload(self, names, workspace):
         if names:
             self._loader.load("driver_preload").run(names, workspace)
 
     def serve(self, link, workspace):
-        """Cells, until the end of the process or of the connection."""
-        link.send(wire.READY, greeting())
+        """Cells, until the end of the process or of the connection. kernd has been greeted."""
         request = receive(link)
         if request is None:
             return

@@ -25,7 +25,8 @@ RTLD_NOW = 2
 
 
 def main():
-    prepared = driver_main.Prepared(library, found, driver_main.WORKSPACE)
+    prepared = driver_main.Prepared(library)
+    prepared.finish(found, driver_main.WORKSPACE)
     forker = _ctypes.dlopen(library + "/kernd-template.so", RTLD_NOW)
     check = _ctypes.dlsym(forker, "kernd_template_check")
     serve = _ctypes.dlsym(forker, "kernd_template_serve")
@@ -45,7 +46,9 @@ def main():
         return
     # From here on: one of the boxes.
     seed_anew()
-    prepared.serve(wire.Link(driver_main.SOCKET), driver_main.WORKSPACE)
+    link = wire.Link(driver_main.SOCKET)
+    driver_main.greet(link)
+    prepared.serve(link, driver_main.WORKSPACE)
 
 
 def connect():
