@@ -30,6 +30,8 @@ import kernelkit
 ROW = "{} cell 1+1, one after the other"
 BUDGETS = {ROW.format("kernd"): 0.5, "kernd cell, 8 MiB of raw output": 50,
            "kernd wake a frozen one": 5}
+# What a cold open can't be without: the box, and in it an interpreter that spares itself site.
+BOX, BOXED = "bwrap true", "bwrap python -S"
 CELL, RAW = "1+1", "data = memoryview(b'z' * (8 << 20))\nwhile data: data = data[os.write(1, data):]"
 
 
@@ -227,6 +229,8 @@ def rows_of(ours, peer):
             "kernd cell 1+1": (ours.cell, 1),
             "kernd cell, 8 MiB of raw output": (lambda: ours.cell(RAW), 10),
             "bare python": (bench.Bare(bench.INTERPRETERS["python"]), 5),
+            BOX: (bench.Bare([*bench.BWRAP, "/usr/bin/true"]), 5),
+            BOXED: (bench.Bare([*bench.BWRAP, *bench.INTERPRETERS["python"][:1], "-S", "-c", "pass"]), 5),
             "kernd kernel open": (ours.open, 5),
             "kernd kernel open, from a spare": (ours.open_spare, 20),
             "kernd wake a frozen one": (ours.wake, 60)}
@@ -262,6 +266,15 @@ def table(samples):
         lines.append(f"| {name} | {bench.quantile(times, .5):.3f} | "
                      f"{bench.quantile(times, .95):.3f} | {p99} | {len(times)} |")
     return "\n".join(lines)
+
+
+def opening(samples):
+    """Where the time of a cold open goes."""
+    half = {name: bench.quantile(samples[name], .5)
+            for name in ("bare python", "kernd kernel open", BOX, BOXED, bench.CONTROL)}
+    return (f"a cold open: {half['kernd kernel open'] - half['bare python']:+.2f} ms beside bare python, "
+            f"{half['kernd kernel open'] - half[BOXED]:+.2f} ms beside the same box and interpreter "
+            f"without a server; the box alone is {half[BOX] - half[bench.CONTROL]:.2f} ms")
 
 
 def missed(samples):
@@ -302,6 +315,7 @@ def main():
           f"processors {busy:.0%} busy\n")
     print(table(samples))
     print("\nresident after one cell: " + ", ".join(f"{name} {size:.1f} MiB" for name, size in memory.items()))
+    print(opening(samples))
     if peer is None:
         print("jupyter-server is not installed: its rows are left out")
     reasons, late = bench.disturbed(samples[bench.CONTROL], load), missed(samples)
