@@ -55,6 +55,15 @@ static const struct field build_fields[] = {
 static const struct field_table build_table = { build_fields, COUNT_OF(build_fields),
                                                 &run_in_limit_table };
 
+/* An environment is what its setup made of the files of the server's own engine and image. */
+static int refuse_image(const struct options_in *in, struct err *err)
+{
+    return in->run.choice.image == NULL
+               ? 0
+               : err_field(err, ERR_NOT_SUPPORTED_HERE, "/image",
+                           "environments are made with the server's own files, of no other image");
+}
+
 static void take(struct options_in *in, struct environment_in *ret_in)
 {
     *ret_in = (struct environment_in){ .name = CLEANUP_TAKE(in->id),
@@ -76,7 +85,8 @@ int environment_in_make(const char *body, size_t size, const struct run_in_base 
         return -1;
     }
     options_in_init(&in, base);
-    if (field_read(&build_table, object, &in, err) == 0 && options_in_check(&in, err) == 0) {
+    if (field_read(&build_table, object, &in, err) == 0 && refuse_image(&in, err) == 0 &&
+        options_in_check(&in, err) == 0) {
         take(&in, ret_in);
         result = 0;
     }

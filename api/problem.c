@@ -55,7 +55,7 @@
     ROW(ENVIRONMENT_NOT_FOUND, 404, "environment_not_found", false, 0, "No such environment", \
         "list the environments with GET /v1/environments") \
     ROW(IMAGE_NOT_FOUND, 404, "image_not_found", false, 0, "No such image", \
-        "pull the image first, or name one that is there") \
+        "pull it (POST /v1/images/pull), load it (POST /v1/images/load), or name one that is there") \
     ROW(TOKEN_NOT_FOUND, 404, "token_not_found", false, 0, "No such token", \
         "list the tokens with GET /v1/tokens") \
     ROW(METHOD_NOT_ALLOWED, 405, "method_not_allowed", false, 0, "This path has no such method", \
@@ -124,6 +124,8 @@
         "check the disk and the limits of the server, and its log") \
     ROW(LOST, 500, "lost", false, 0, "The server was killed while it worked on this", \
         "see what is there before you send it again: it may have been done in part") \
+    ROW(IMAGE_PULL_FAILED, 502, "image_pull_failed", LATER, 0, "The image could not be pulled", \
+        "check the name, and that this host reaches the registry; or load an archive: POST /v1/images/load") \
     ROW(QUEUE_FULL, 503, "queue_full", LATER, 1, "The queue is full", \
         "try again after the time in Retry-After") \
     ROW(QUEUE_TIMEOUT, 503, "queue_timeout", LATER, 1, "The execution waited too long in the queue", \

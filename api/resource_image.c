@@ -11,12 +11,20 @@
 #include <string.h>
 
 #include "api/away.h"
+#include "api/field.h"
+#include "api/grammar.h"
 #include "api/json_in.h"
+#include "api/options_in.h"
 #include "api/resource.h"
+#include "api/run_in.h"
+#include "api/ticket.h"
+#include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/sandbox/sandbox.h"
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define LIST_MAX ((size_t)1 << 20)
+#define PULL_TIMEOUT_S 600.0
 
 /* A member of one of kern's rows; NULL: not there, or of another type. */
 static struct json_object *member(struct json_object *row, const char *name, enum json_type type)
@@ -118,4 +126,57 @@ static void work_load(struct api_call *call)
 void resource_image_load(struct api_call *call)
 {
     away_run(call, work_load);
+}
+
+/* ---- pull ---- */
+
+static int read_name(void *target, struct json_object *value, const char *pointer, struct err *err)
+{
+    struct run_request *request = target;
+
+    if (options_in_text(value, pointer, &grammar_image, err) < 0) {
+        return -1;
+    }
+    request->choice.image = alloc_text(json_object_get_string(value));
+    return 0;
+}
+
+static const struct field pull_fields[] = {
+    { .name = "image", .type = FIELD_OTHER, .required = true, .read = read_name },
+    { .name = "timeoutS",
+      .type = FIELD_NUMBER,
+      .offset = offsetof(struct run_request, limits.timeout_s),
+      .min = 0.001,
+      .max = 1e9 },
+    { .name = "id", .type = FIELD_OTHER, .read = run_in_read_id },
+};
+static const struct field_table pull_table = { pull_fields, COUNT_OF(pull_fields), NULL };
+
+/* It has no box: of the limits of a call only time and output are its own. */
+static struct run_request *new_pull(const struct sandbox *sandbox)
+{
+    struct run_request *request = run_request_new();
+    const double longest = sandbox_maxima(sandbox)->timeout_s;
+
+    request->kind = RUN_PULL;
+    request->track_files = false;
+    request->limits.max_output_bytes = sandbox_defaults(sandbox)->max_output_bytes;
+    request->limits.timeout_s = longest < PULL_TIMEOUT_S ? longest : PULL_TIMEOUT_S;
+    return request;
+}
+
+void resource_image_pull(struct api_call *call)
+{
+    struct run_request *request = new_pull(call->api->sandbox);
+    CLEANUP_JSON struct json_object *object = NULL;
+    struct err err = ERR_INIT;
+
+    if (resource_no_query(call, &err) < 0 ||
+        (object = json_in_parse(call->body, call->body_size, &err)) == NULL ||
+        field_read(&pull_table, object, request, &err) < 0) {
+        run_request_free(request);
+        resource_fail(call, &err);
+        return;
+    }
+    ticket_submit(call, request);
 }

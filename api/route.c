@@ -45,6 +45,7 @@ static const struct api_route routes[] = {
     { "POST", "/v1/tokens", resource_token_make, API_BODY_JSON, ROUTE_FULL, ROUTE_REPEATS },
     { "DELETE", "/v1/tokens/{id}", resource_token_revoke, API_BODY_NONE, ROUTE_FULL, ROUTE_REPEATS },
     { "GET", "/v1/images", resource_image_list, API_BODY_NONE, ROUTE_TOKEN, ROUTE_REPEATS },
+    { "POST", "/v1/images/pull", resource_image_pull, API_BODY_JSON, ROUTE_FULL, ROUTE_ONCE },
     { "POST", "/v1/images/load", resource_image_load, API_BODY_FILE, ROUTE_FULL, ROUTE_REPEATS },
     { "POST", "/mcp", mcp_post, API_BODY_JSON, ROUTE_TOKEN, ROUTE_REPEATS },
     { "POST", "/v1/run", resource_run_command, API_BODY_JSON, ROUTE_TOKEN, ROUTE_ONCE },

@@ -12,6 +12,7 @@
 #include "client/commands.h"
 #include "client/copy_command.h"
 #include "client/execution_command.h"
+#include "client/image_command.h"
 #include "client/repl.h"
 #include "client/run_command.h"
 #include "client/server_command.h"
@@ -268,11 +269,11 @@ static const struct command table[] = {
       .most = 2,
       .run = snapshot_command_import },
     { .name = "image",
-      .operands = "[list | pull | rm] [NAME]",
-      .summary = "Handle OCI images (the kern engine's)",
+      .operands = "[list | pull] [NAME]",
+      .summary = "List the OCI images that boxes can have, or have the server fetch one",
       .groups = COMMAND_SERVER,
-      .most = -1,
-      .run = server_command_image },
+      .most = 2,
+      .run = image_command },
     { .name = "api",
       .operands = "METHOD PATH",
       .summary = "Send a request to the server and print the answer's body",

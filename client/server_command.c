@@ -138,24 +138,3 @@ int server_command_api(const struct flags *options)
 
     return ask_end(&ask, result < 0 ? -1 : send_any(&ask));
 }
-
-/* ---- image ---- */
-
-static int need_engine(struct ask *ask)
-{
-    CLEANUP_JSON_VIEW struct json_object *tree = NULL;
-
-    if (ask_call(ask, "GET", "/v1/capabilities", NULL, &tree) < 0) {
-        return -1;
-    }
-    return ask_fail(ask, "this server has none; boxes use the /usr of this host",
-                    "images need the kern engine");
-}
-
-int server_command_image(const struct flags *options)
-{
-    struct ask ask;
-    int result = ask_begin(&ask, options);
-
-    return ask_end(&ask, result < 0 ? -1 : need_engine(&ask));
-}

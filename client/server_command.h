@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_command: `kernd version`, `kernd api` and `kernd image`. Each gives the process's exit
- * status.
+ * server_command: `kernd version` and `kernd api`. Each gives the process's exit status.
  */
 #ifndef KERND_CLIENT_SERVER_COMMAND_H
 #define KERND_CLIENT_SERVER_COMMAND_H
@@ -10,8 +9,5 @@
 
 int server_command_version(const struct flags *options);
 int server_command_api(const struct flags *options);
-
-/* Images are the kern engine's; without it this says so. */
-int server_command_image(const struct flags *options);
 
 #endif

@@ -216,7 +216,7 @@ static void offer_option_value(const struct line *line, const char *option, size
 
 /* ---- operands and commands ---- */
 
-/* Words in small letters stand for themselves: "[list | pull | rm] [NAME]". */
+/* Words in small letters stand for themselves: "[list | pull] [NAME]". */
 static void offer_operands(const struct line *line, const char *operands)
 {
     static const char between[] = " []|";

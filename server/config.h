@@ -41,7 +41,8 @@ struct config {
     char *kern;        /* NULL: found in PATH */
     char *image;       /* NULL: the sandbox's default */
     char *image_cache; /* NULL until set or resolved */
-    char *user;        /* NULL: "nobody" when started as root */
+    bool image_pull;
+    char *user; /* NULL: "nobody" when started as root */
     bool allow_root;
     bool hint;           /* print a line to paste when ready, also when stdout is no terminal */
     bool mcp_test_tools; /* see api_new */

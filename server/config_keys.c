@@ -32,6 +32,8 @@ const struct config_key config_keys_table[] = {
       "the image of kern's boxes for which none is asked (python:3.12-slim)" },
     { "image_cache", CONFIG_PATH, AT(image_cache), 0, 0, "DIR",
       "below it, in kern/images, kern keeps images" },
+    { "image_pull", CONFIG_SWITCH, AT(image_pull), 0, 0, NULL,
+      "fetch images from their registries for those who ask (POST /v1/images/pull)" },
     { "user", CONFIG_TEXT, AT(user), 0, 0, "NAME",
       "the account to become when started as root (nobody)" },
     { "allow_root", CONFIG_SWITCH, AT(allow_root), 0, 0, NULL, "stay root when started as root" },

@@ -14,4 +14,5 @@ void engines_configure(const struct config *config, struct sandbox_config *sandb
     sandbox_config->kern = config->kern;
     sandbox_config->image = config->image;
     sandbox_config->image_cache = config->image_cache;
+    sandbox_config->image_pull = config->image_pull;
 }

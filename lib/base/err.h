@@ -77,7 +77,8 @@ enum err_code {
     ERR_INTERNAL,
     ERR_IO,
     ERR_LOST, /* the server was killed while it worked on it */
-    /* 503 */
+    /* 502, 503 */
+    ERR_IMAGE_PULL_FAILED,
     ERR_QUEUE_FULL,
     ERR_QUEUE_TIMEOUT,
     ERR_SHUTTING_DOWN,

@@ -2,7 +2,7 @@
 /*
  * Job: run kern for its images.
  * Owns: nothing.
- * Threads: any; a starter of the factory runs the program.
+ * Threads: any; a starter of the factory runs the program, or for a pull the caller himself.
  * May include: base, boxes, engine, remedy, spawn.
  */
 #include "lib/box/images.h"
@@ -39,51 +39,103 @@ struct errand_of_kern {
     const struct strv *argv;
     int file; /* its descriptor 3, -1: none */
     int64_t deadline;
+    struct images_watch *watch; /* of a pull, NULL: nobody watches */
     struct buf said;
     struct buf words;
     int status;  /* wait(2) form, -1: it did not end */
     int failure; /* errno of what kept it from starting */
 };
 
+static void tell_start(struct images_watch *watch)
+{
+    static const struct sink_event started = { .kind = SINK_STARTED };
+
+    if (watch != NULL) {
+        sink_emit(watch->sink, &started);
+    }
+}
+
+/* The watcher is told up to the end of his room; the reason stands in what is kept here. */
+static void tell(struct images_watch *watch, const char *data, size_t size)
+{
+    struct sink_event event = { .kind = SINK_STDERR, .data = data, .value = watch->words->size };
+
+    event.size = buf_append_some(watch->words, data, size);
+    if (event.size > 0) {
+        sink_emit(watch->sink, &event);
+    }
+    if (event.size < size && !watch->truncated) {
+        const struct sink_event cut = { .kind = SINK_TRUNCATED, .value = 2 };
+
+        watch->truncated = true;
+        sink_emit(watch->sink, &cut);
+    }
+}
+
 /* Takes what is there; closes at the end. What is too much is read and dropped. */
-static void take(int *fd, struct buf *out)
+static void take(int *fd, struct buf *out, struct images_watch *watch)
 {
     char piece[4096];
     ssize_t got = read(*fd, piece, sizeof(piece));
 
     if (got > 0) {
         (void)buf_append_some(out, piece, (size_t)got);
+        if (watch != NULL) {
+            tell(watch, piece, (size_t)got);
+        }
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         fd_clear(fd);
     }
 }
 
+static const struct cancel *cancel_of(const struct errand_of_kern *run)
+{
+    return run->watch == NULL ? NULL : run->watch->cancel;
+}
+
+/* It ends now, whatever it does. */
+static bool is_over(const struct errand_of_kern *run)
+{
+    return clock_passed(run->deadline) || cancel_get(cancel_of(run)) != CANCEL_NONE;
+}
+
 static void collect(struct errand_of_kern *run, int *out, int *words)
 {
-    while ((*out >= 0 || *words >= 0) && !clock_passed(run->deadline)) {
+    while ((*out >= 0 || *words >= 0) && !is_over(run)) {
         struct pollfd watched[] = { { .fd = *out, .events = POLLIN },
-                                    { .fd = *words, .events = POLLIN } };
+                                    { .fd = *words, .events = POLLIN },
+                                    { .fd = cancel_poll_fd(cancel_of(run)), .events = POLLIN } };
 
-        (void)poll(watched, 2, clock_poll_ms(run->deadline, -1));
+        (void)poll(watched, 3, clock_poll_ms(run->deadline, -1));
         if (watched[0].revents != 0) {
-            take(out, &run->said);
+            take(out, &run->said, NULL);
         }
         if (watched[1].revents != 0) {
-            take(words, &run->words);
+            take(words, &run->words, run->watch);
         }
     }
 }
 
-static void await_end(struct errand_of_kern *run, struct spawn_child *child)
+static bool reap(struct errand_of_kern *run, struct spawn_child *child)
 {
-    int64_t deadline = clock_deadline_after_ms(END_MS);
+    const int64_t deadline = clock_deadline_after_ms(END_MS);
     struct pollfd dead = { .fd = child->pidfd, .events = POLLIN };
 
-    if (clock_passed(run->deadline)) {
-        spawn_kill(child);
-    }
-    while (!spawn_reap(child, &run->status) && !clock_passed(deadline)) {
+    while (!spawn_reap(child, &run->status)) {
+        if (clock_passed(deadline)) {
+            return false;
+        }
         (void)poll(&dead, 1, clock_poll_ms(deadline, -1));
+    }
+    return true;
+}
+
+/* Nothing of it goes on behind the answer. */
+static void await_end(struct errand_of_kern *run, struct spawn_child *child)
+{
+    if (is_over(run) || !reap(run, child)) {
+        spawn_kill(child);
+        (void)reap(run, child);
     }
     if (run->failure == 0) {
         run->failure = spawn_exec_errno(child);
@@ -115,6 +167,7 @@ static void run_kern(void *context)
                                                .cgroup_fd = -1 };
 
         if (spawn_start(&request, &child, NULL) == 0) {
+            tell_start(run->watch);
             fd_clear(&out_theirs);
             fd_clear(&words_theirs);
             collect(run, &out, &words);
@@ -125,22 +178,36 @@ static void run_kern(void *context)
     run->failure = errno;
 }
 
+static int find_kern(struct boxes *boxes, const char **ret_program, struct err *err)
+{
+    const char *cache_dir = NULL;
+
+    *ret_program = boxes_engines_image_program(boxes, &cache_dir);
+    if (*ret_program != NULL && cache_dir != NULL) {
+        return 0;
+    }
+    (void)err_set(err, ERR_NOT_SUPPORTED_HERE, 0, "there are no images without the engine kern");
+    return err_remedy(err, "install kern, and start the server with it");
+}
+
+static int run_somewhere(struct errand_of_kern *run, struct err *err)
+{
+    if (run->watch == NULL) {
+        return boxes_errand(run->boxes, run_kern, run, err);
+    }
+    run_kern(run);
+    return 0;
+}
+
 /* 0 when it ended with 0; else -1, the code being what its words mean. */
 static int ask(struct errand_of_kern *run, enum err_code code, struct err *err)
 {
-    const char *cache_dir = NULL;
     CLEANUP_FREE char *reason = NULL;
 
-    run->program = boxes_engines_image_program(run->boxes, &cache_dir);
     run->status = -1;
     run->said.max = SAID_MAX;
     run->words.max = SAID_MAX;
-    if (run->program == NULL || cache_dir == NULL) {
-        (void)err_set(err, ERR_NOT_SUPPORTED_HERE, 0,
-                      "there are no images without the engine kern");
-        return err_remedy(err, "install kern, and start the server with it");
-    }
-    if (boxes_errand(run->boxes, run_kern, run, err) < 0) {
+    if (find_kern(run->boxes, &run->program, err) < 0 || run_somewhere(run, err) < 0) {
         return -1;
     }
     if (run->status == 0) {
@@ -208,6 +275,36 @@ int images_load(struct boxes *boxes, int file, struct strv *ret_names, struct er
     }
     if (result == 0 && ret_names->count == 0) {
         result = err_set(err, ERR_BAD_ARCHIVE, 0, "the archive holds no image with a name");
+    }
+    done(&run);
+    return result;
+}
+
+int images_check(struct boxes *boxes, struct err *err)
+{
+    const char *program = NULL;
+
+    return find_kern(boxes, &program, err);
+}
+
+int images_pull(struct boxes *boxes, const char *name, struct images_watch *watch,
+                enum images_stop *ret_stop, struct err *err)
+{
+    CLEANUP_STRV struct strv argv = { 0 };
+    struct errand_of_kern run = {
+        .boxes = boxes, .argv = &argv, .file = -1, .deadline = watch->deadline, .watch = watch
+    };
+    struct err failure = ERR_INIT;
+    int result;
+
+    strv_add_all(&argv, "kern", "pull", name, NULL);
+    result = ask(&run, ERR_IMAGE_PULL_FAILED, &failure);
+    *ret_stop = IMAGES_PULLED;
+    if (result < 0 && failure.code != ERR_NOT_SUPPORTED_HERE && is_over(&run)) {
+        *ret_stop = cancel_get(watch->cancel) != CANCEL_NONE ? IMAGES_CANCELLED : IMAGES_TIMED_OUT;
+        result = 0;
+    } else if (result < 0 && err != NULL) {
+        *err = failure;
     }
     done(&run);
     return result;

@@ -53,7 +53,7 @@ int remedy_kern_explain(const char *words, const char *exit_text, const struct r
     if (text_starts_with(reason, "error: image ") && strstr(reason, "--pull never") != NULL) {
         (void)err_field(err, ERR_IMAGE_NOT_FOUND, "/image", "the image is not on this host: %s",
                         shown);
-        return err_remedy(err, "load it (POST /v1/images/load)");
+        return err_remedy(err, "load it (POST /v1/images/load), or pull it (POST /v1/images/pull)");
     }
     if (text_starts_with(reason, "error: config:")) {
         return err_field(err, ERR_BAD_VALUE, "/profiles", "kern refuses: %s", shown);

@@ -18,6 +18,7 @@
 #include "lib/sandbox/execution_internal.h"
 #include "lib/sandbox/executions.h"
 #include "lib/sandbox/live.h"
+#include "lib/sandbox/pull.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_make.h"
@@ -75,7 +76,11 @@ static void job_run(struct pool_job *job)
     struct warm *warm = kernel_of(execution);
 
     clear_alarm(execution);
-    call_run(sandbox, execution);
+    if (execution->request->kind == RUN_PULL) {
+        pull_run(sandbox, execution);
+    } else {
+        call_run(sandbox, execution);
+    }
     live_remove(&sandbox->live, execution);
     pass_on(warm);
 }
@@ -137,11 +142,17 @@ static int open_log(struct sandbox *sandbox, struct execution *execution, struct
     return 0;
 }
 
+/* What waits for others, not for a processor, has threads of its own. */
+static struct pool *lane_of(struct sandbox *sandbox, const struct run_request *request)
+{
+    return request->detach || request->kind == RUN_PULL ? sandbox->background : sandbox->pool;
+}
+
 static int enqueue(struct sandbox *sandbox, struct execution *execution, struct err *err)
 {
     const struct run_request *request = execution->request;
     const double queue_timeout_s = request->queue_timeout_s;
-    struct pool *lane = request->detach ? sandbox->background : sandbox->pool;
+    struct pool *lane = lane_of(sandbox, request);
     struct pool_stats stats;
     int submitted;
 
@@ -157,9 +168,10 @@ static int enqueue(struct sandbox *sandbox, struct execution *execution, struct 
                                         : pool_submit(lane, &execution->job, err);
     if (submitted < 0) {
         clear_alarm(execution);
-        if (request->detach && err != NULL && err->code == ERR_QUEUE_FULL) {
+        if (lane == sandbox->background && err != NULL && err->code == ERR_QUEUE_FULL) {
             (void)err_set(err, ERR_TOO_MANY_REQUESTS, 0,
-                          "%zu background programs run already, more can't", stats.threads);
+                          "%zu background programs and pulls run already, more can't",
+                          stats.threads);
             return err_remedy(err, "end one of them with DELETE /v1/executions/{id}");
         }
         return -1;
@@ -278,7 +290,9 @@ static void prepare(struct execution *execution, struct warm *warm)
     execution->job.run = job_run;
     execution->job.drop = job_drop;
     execution->job.caller = execution->request->caller;
-    claim_memory(execution, warm);
+    if (execution->request->kind != RUN_PULL) {
+        claim_memory(execution, warm);
+    }
     if (warm != NULL) {
         execution->warm = warm_ref(warm);
         (void)snprintf(execution->kernel_id, sizeof(execution->kernel_id), "%s", warm->id);

@@ -32,6 +32,8 @@ const char *run_kind_text(enum run_kind kind)
         return "setup";
     case RUN_CELL:
         return "cell";
+    case RUN_PULL:
+        return "pull";
     }
     return "";
 }

@@ -16,10 +16,10 @@
 #include "lib/sandbox/choice.h"
 #include "lib/sandbox/limits.h"
 
-enum run_kind { RUN_COMMAND, RUN_CODE, RUN_SETUP, RUN_CELL };
+enum run_kind { RUN_COMMAND, RUN_CODE, RUN_SETUP, RUN_CELL, RUN_PULL };
 enum run_language { RUN_PYTHON, RUN_BASH, RUN_NODE, RUN_LANGUAGE_MAX };
 
-const char *run_kind_text(enum run_kind kind);             /* "run", "runCode", "setup", "cell" */
+const char *run_kind_text(enum run_kind kind); /* "run", "runCode", "setup", "cell", "pull" */
 const char *run_language_text(enum run_language language); /* "python", "bash", "node" */
 /* 0 and the value, or -1. */
 int run_language_parse(const char *text, enum run_language *ret_language);
@@ -64,7 +64,7 @@ struct run_request {
     struct run_mount *mounts;
     size_t mount_count;
     struct limits limits;
-    struct choice choice; /* of the engine */
+    struct choice choice; /* of the engine; of RUN_PULL: the image to fetch */
     bool require_limits;  /* refuse rather than run with a cap that is not in force */
     bool network;
     bool boot; /* a box of its own boot, never one forked of a template */

@@ -31,6 +31,7 @@
 #include "lib/sandbox/lanes.h"
 #include "lib/sandbox/language.h"
 #include "lib/sandbox/place.h"
+#include "lib/sandbox/pull.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
@@ -137,6 +138,7 @@ static void init(struct sandbox *sandbox, const struct sandbox_config *config)
     (void)pthread_mutex_init(&sandbox->naming, NULL);
     live_init(&sandbox->live);
     kernels_table_init(&sandbox->kernels);
+    sandbox->image_pull = config->image_pull;
     limits_maxima(&sandbox->maxima);
     limits_fill(&sandbox->maxima, &config->maxima);
     limits_defaults(&sandbox->defaults);
@@ -358,7 +360,9 @@ struct execution *sandbox_submit(struct sandbox *sandbox, struct run_request *re
     if (request->kind == RUN_CELL) {
         return kernels_submit(sandbox, request, err);
     }
-    if (vetting_request(sandbox, request, err) < 0 || sandbox_space(sandbox, err) < 0) {
+    if ((request->kind == RUN_PULL ? pull_check(sandbox, request, err)
+                                   : vetting_request(sandbox, request, err)) < 0 ||
+        sandbox_space(sandbox, err) < 0) {
         run_request_free(request);
         return NULL;
     }

@@ -43,6 +43,7 @@ struct sandbox_config {
     const char *kern;
     const char *image;
     const char *image_cache;
+    bool image_pull;              /* callers may have images fetched from registries */
     struct capacity capacity;     /* zero fields: see capacity.h */
     size_t spares_max;            /* boxes kept ready at most; 0: none */
     bool templates;               /* fork boxes of warm interpreters where that can be */

@@ -55,6 +55,7 @@ struct sandbox {
     struct live live;
     struct kernels_table kernels;
     struct capacity capacity;
+    bool image_pull; /* callers may have images fetched */
     struct limits maxima;
     struct limits defaults;
     atomic_ullong executions_total;

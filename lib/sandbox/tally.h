@@ -15,7 +15,7 @@
 
 struct sandbox;
 
-#define TALLY_KINDS (RUN_CELL + 1)
+#define TALLY_KINDS (RUN_PULL + 1)
 #define TALLY_FAULTS (RUN_FAULT_LOST + 1)
 #define TALLY_KERNEL_STATES (KERNELS_DEAD + 1)
 

@@ -145,10 +145,12 @@ class Kernel(EscapeCase):
     def test_kernel_settings(self):
         if reason := need_root():
             self.skipTest(reason)
+        # The root of a user namespace owns what proc has of its PID 1 (proc(5)): of its own box.
+        own = () if harness.BOX_UID == 0 else ("/proc/1/oom_score_adj", "/proc/1/uid_map")
         self.attempt("open_for_writing", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger",
                      "/proc/sys/kernel/modprobe", "/proc/sys/vm/overcommit_memory",
                      "/proc/sys/kernel/hostname", "/sys/kernel/uevent_helper",
-                     "/sys/fs/cgroup/release_agent", "/proc/1/oom_score_adj", "/proc/1/uid_map")
+                     "/sys/fs/cgroup/release_agent", *own)
 
     LOOK_AT_PROC = """
 import json, os
@@ -340,7 +342,8 @@ print(tried, wrote)
 
     def test_rights(self):
         self.attempt("gain_rights")
-        self.attempt("become_root", where=NAMESPACES)
+        if harness.BOX_UID != 0:  # else it is that of its own user namespace, without a capability
+            self.attempt("become_root", where=NAMESPACES)
 
     def test_set_user_id_programs(self):
         result = self.run_code("""
@@ -352,7 +355,7 @@ cp /usr/bin/id mine; chmod 6755 mine; ./mine -u; ./mine -g
 """, "bash")
         self.assertIn("su 1", result["stdout"].replace("su 126", "su 1").replace("su 127", "su 1"))
         self.assertNotIn("uid=0", result["stdout"])
-        self.assertTrue(result["stdout"].endswith("1000\n1000\n"), result["stdout"])
+        self.assertTrue(result["stdout"].endswith(f"{harness.BOX_UID}\n" * 2), result["stdout"])
 
 
 class TheProbesThemselves(unittest.TestCase):

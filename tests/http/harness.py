@@ -42,6 +42,7 @@ KERND = os.path.abspath(os.environ.get("KERND", os.path.join(ROOT, "build", "ker
 SLOW = float(os.environ.get("KERND_TEST_SLOW", "1"))
 ENGINE = os.environ.get("KERND_TEST_ENGINE", "")
 KERN_BIN = os.environ.get("KERN_BIN", "")
+OTHER_ENGINE = "bubblewrap" if ENGINE == "kern" else "kern"  # which daemons here don't have
 # Who a program is: bubblewrap's boxes map the user to an account of their own, kern's to the root of
 # their user namespace, which an image's /etc/passwd has in any case.
 BOX_USER, BOX_UID = ("root", 0) if ENGINE == "kern" else ("sandbox", 1000)

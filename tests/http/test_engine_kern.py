@@ -6,11 +6,13 @@ import time
 import unittest
 
 import census
+import commandkit
 import harness
 import imagekit
+import streamkit
 
-KERN = os.environ.get("KERN_BIN") or os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                                  "kern_stand_in.py")
+STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kern_stand_in.py")
+KERN = os.environ.get("KERN_BIN") or STAND_IN
 REAL = "KERN_BIN" in os.environ
 
 
@@ -166,6 +168,91 @@ class Both(KernCase):
         self.assertTrue(engines[1]["version"])
 
 
+class Pulls(commandkit.Case, streamkit.Case):
+    """Always of the stand-in: where tests run, registries are out of reach."""
+
+    @classmethod
+    def make_daemon(cls):
+        daemon = harness.Daemon()
+        daemon.arguments = ["--engine", "kern", "--kern", STAND_IN, "--image-pull", "--image-cache",
+                            os.path.join(daemon.state, "cache")]
+        return daemon
+
+    def pull(self, name, **options):
+        return self.daemon.post("/v1/images/pull", {"image": name, **options})
+
+    def pull_stream(self, name, accept=streamkit.NDJSON):
+        return self.stream("POST", "/v1/images/pull", {"image": name}, accept=accept)
+
+    def names(self):
+        return [row["name"] for row in self.daemon.get("/v1/images").json["items"]]
+
+    def test_progress_is_told_and_then_the_image_is_here(self):
+        for accept, name in ((streamkit.NDJSON, "hub/one:1"), (streamkit.SSE, "hub/two:1")):
+            with self.subTest(accept=accept):
+                self.assertNotIn(name, self.names())
+                missing = self.daemon.post("/v1/run", {"command": ["true"], "image": name})
+                self.assert_problem(missing, 404, "image_not_found", "/image")
+                self.assertIn("/v1/images/pull", missing.json["remediation"])
+                events = streamkit.complete(self.pull_stream(name, accept).all())
+                self.assertEqual(streamkit.output(events, "stderr"),
+                                 f"→ image '{name}' not cached - pulling once\n"
+                                 f"→ resolving {name}\n→ layer 1/1\n")
+                self.assertEqual([events[1]["type"], events[-1]["success"], events[-1]["kind"]],
+                                 ["started", True, "pull"])
+                self.assertIn(name, self.names())
+                self.assert_success(self.daemon.result("/v1/run", {"command": ["echo", "in"],
+                                                                   "image": name}), "in\n")
+
+    def test_an_answer_that_is_waited_for(self):
+        result = self.pull("hub/three:1", id="my-pull").json
+        self.assert_success(result, "")
+        self.assertEqual((result["id"], result["kind"], result["limits"]["timeoutS"]),
+                         ("my-pull", "pull", 600))
+        self.assertIn("resolving hub/three:1", result["stderr"])
+        for again in (self.pull("hub/three:1", id="my-pull").json, self.execution("my-pull")):
+            self.assertEqual({name: again[name] for name in result}, result)
+
+    def test_what_kern_can_not_get(self):
+        reply = self.pull("gone/away:1")
+        self.assert_problem(reply, 502, "image_pull_failed")
+        self.assertIn("curl failed: exit Some(22): 404", reply.json["detail"])
+        last = streamkit.complete(self.pull_stream("gone/away:1").all())[-1]
+        self.assertEqual((last["type"], last["code"]), ("error", "image_pull_failed"))
+
+    def test_it_can_be_ended(self):
+        stream = self.pull_stream("slow/one:1")
+        name = stream.header("X-Execution-Id")
+        stream.until("stderr")
+        self.assertTrue(census.with_argument("slow/one:1"))
+        self.cancel(name)
+        last = stream.all()[-1]
+        self.assertEqual((last["exitCode"], last["fault"]["type"]), (None, "cancelled"))
+        self.assertFalse(census.with_argument("slow/one:1"))
+        result = self.pull("slow/two:1", timeoutS=0.5).json
+        self.assertEqual(result["fault"]["type"], "timeout")
+        self.assertFalse(census.with_argument("slow/two:1"))
+
+    def test_what_is_refused(self):
+        for body, code, pointer in (({}, "bad_value", "/image"),
+                                    ({"image": "--dest"}, "bad_value", "/image"),
+                                    ({"image": "a b"}, "bad_value", "/image"),
+                                    ({"image": "a", "timeoutS": 1e8}, "limit_exceeds_maximum",
+                                     "/timeoutS"),
+                                    ({"image": "a", "dest": "/tmp"}, "unknown_field", "/dest")):
+            with self.subTest(body=body):
+                self.assert_problem(self.daemon.post("/v1/images/pull", body), 422, code, pointer)
+        reply = self.daemon.post("/v1/images/pull", {"image": "a"}, headers={"Kernd-Scope": "run"})
+        self.assert_problem(reply, 403, "forbidden")
+
+    def test_the_command(self):
+        self.assertEqual(self.kernd("image", "pull", "hub/four:1"), b"")
+        self.assertIn("→ resolving hub/four:1".encode(), self.error)
+        self.assertRegex(self.kernd("image", "list"), rb"IMAGE +SIZE +AGE\n(.*\n)*hub/four:1 +1000B ")
+        self.kernd("image", "pull", "gone/away:2", code=125)
+        self.assertIn(b"curl failed", self.error)
+
+
 class Images(KernCase):
     """A cache of its own, empty at first."""
 
@@ -194,6 +281,11 @@ class Images(KernCase):
         self.assertIn(name, self.names())
         if REAL:  # the stand-in has the host's files for every image
             self.assertEqual(self.box("/hello", image=name)["exitCode"], 127)
+
+    def test_images_are_not_fetched_unless_the_server_may(self):
+        reply = self.daemon.post("/v1/images/pull", {"image": "alpine:latest"})
+        self.assert_problem(reply, 422, "not_supported_here")
+        self.assertIn("image_pull = true", reply.json["remediation"])
 
     def test_what_is_no_archive(self):
         reply = self.load(b"nothing")

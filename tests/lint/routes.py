@@ -29,6 +29,7 @@ SCHEMAS = {
     "api/session_in.c": {"create_table": "SessionRequest", "patch_table": "SessionPatch",
                          "fork_table": "ForkRequest", "setup_table": "SetupRequest",
                          "move_table": "MoveRequest"},
+    "api/resource_image.c": {"pull_table": "PullRequest"},
     "api/resource_token.c": {"token_table": "TokenRequest"},
     "api/environment_in.c": {"build_table": "EnvironmentRequest"},
     "api/snapshot_in.c": {"make_table": "SnapshotRequest", "restore_table": "RestoreRequest"},
