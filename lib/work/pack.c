@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack: the walk over a workspace and libarchive's tar writer.
+ * pack: the walk over a workspace, and its members for tar_out.c.
  * Owns: nothing between calls.
  * Threads: any; the thread's locale is changed for the time of a call; squeeze.c has its own.
  * May include: base, libarchive.
  */
 #include "lib/work/pack.h"
 
-#include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,25 +25,23 @@
 #include "lib/work/path.h"
 #include "lib/work/put.h"
 #include "lib/work/squeeze.h"
+#include "lib/work/tar_out.h"
 #include "lib/work/walk.h"
 
 #define PIECE ((size_t)256 * 1024)
-#define OUT_PIECE (256 * 1024)
-#define PADDED_MAX ((off_t)1 << 30)
 #define ZEROS ((size_t)4 * 1024 * 1024)
 #define EXTENTS_MAX 65536 /* a file with more holes is left out: its holes would cost as data */
 #define BLOCK_BYTES 512   /* the unit of st_blocks, stat(3type) */
 
 struct packing {
     const struct pack_options *options;
-    struct archive *archive;
+    struct tar_out *tar;
     struct archive_entry *entry;
     struct squeeze *squeeze;
     struct pack_result result;
     char *piece;
-    char *zeros;     /* never written to, so it costs no memory */
-    off_t unwritten; /* bytes of the file being written that are still to come */
-    bool dense;      /* that file has no holes to look for */
+    char *zeros; /* never written to, so it costs no memory */
+    bool dense;  /* that file has no holes to look for */
 };
 
 void pack_result_done(struct pack_result *result)
@@ -68,17 +65,15 @@ static void leave_out(struct packing *packing, const char *path, const char *why
     result->left[result->left_count++] = (struct pack_left){ .path = alloc_text(path), .why = why };
 }
 
-/* libarchive's output. It never fails here: check() asks how it went. */
-static la_ssize_t output(struct archive *archive, void *context, const void *data, size_t size)
+/* It never fails here: check() asks how it went. */
+static void output(void *context, const void *data, size_t size)
 {
     struct packing *packing = context;
 
-    (void)archive;
     squeeze_add(packing->squeeze, data, size);
-    return (la_ssize_t)size;
 }
 
-/* After each call of libarchive. 0, or -1 when the archive is no good any more. */
+/* After each call of tar_out. 0, or -1 when the archive is no good any more. */
 static int check(struct packing *packing, bool worked, struct err *err)
 {
     if (cancel_get(packing->options->cancel) != CANCEL_NONE) {
@@ -89,7 +84,7 @@ static int check(struct packing *packing, bool worked, struct err *err)
     }
     return worked ? 0
                   : err_set(err, ERR_IO, 0, "the archive can't be made: %s",
-                            archive_error_string(packing->archive));
+                            tar_out_error(packing->tar));
 }
 
 /*
@@ -138,8 +133,7 @@ static void describe(struct archive_entry *entry, const char *name, const struct
 
 static int write_head(struct packing *packing, struct err *err)
 {
-    /* A warning is about a name that is not UTF-8: it was stored as the bytes it is. */
-    bool worked = archive_write_header(packing->archive, packing->entry) >= ARCHIVE_WARN;
+    bool worked = tar_out_head(packing->tar, packing->entry);
 
     packing->result.entries++;
     return check(packing, worked, err);
@@ -179,10 +173,9 @@ static int write_content(struct packing *packing, int fd, off_t size, struct err
     for (off_t at = 0; at < size;) {
         const char *bytes;
         size_t got = read_piece(packing, fd, at, size, &bytes);
-        bool worked = archive_write_data(packing->archive, bytes, got) >= 0;
+        bool worked = tar_out_data(packing->tar, bytes, got);
 
         at += (off_t)got;
-        packing->unwritten = size - at;
         if (check(packing, worked, err) < 0) {
             return -1;
         }
@@ -288,36 +281,15 @@ static int add_all(struct packing *packing, struct walk *walk, struct err *err)
     return 0;
 }
 
-static int open_writer(struct packing *packing, struct err *err)
-{
-    struct archive *archive = packing->archive;
-    bool worked = archive_write_set_format_pax_restricted(archive) >= ARCHIVE_WARN;
-
-    worked = worked && archive_write_set_bytes_per_block(archive, OUT_PIECE) >= ARCHIVE_WARN &&
-             archive_write_set_bytes_in_last_block(archive, 1) >= ARCHIVE_WARN &&
-             archive_write_open2(archive, packing, NULL, output, NULL, NULL) >= ARCHIVE_WARN;
-    return check(packing, worked, err);
-}
-
 static int write_archive(struct packing *packing, struct walk *walk, struct err *err)
 {
-    int result = open_writer(packing, err);
+    int result = add_all(packing, walk, err);
 
-    if (result == 0) {
-        result = add_all(packing, walk, err);
-    }
     if (result < 0) {
         squeeze_abort(packing->squeeze);
+        return -1; /* an end would fill the member up with zeros */
     }
-    if (result < 0 && packing->unwritten > PADDED_MAX) {
-        /* Closing would fill the member up with zeros; this way its buffer is lost instead. */
-        (void)archive_write_fail(packing->archive);
-        return -1;
-    }
-    if (archive_write_close(packing->archive) < ARCHIVE_WARN && result == 0) {
-        return check(packing, false, err);
-    }
-    return result < 0 ? -1 : check(packing, true, err);
+    return check(packing, tar_out_end(packing->tar), err);
 }
 
 /* libarchive stores a name as UTF-8 only if the thread's locale says that it is. */
@@ -326,15 +298,16 @@ static int write_in_utf8(struct packing *packing, struct walk *walk, struct err 
     locale_t old = uselocale(charset_utf8());
     int result;
 
-    packing->archive = archive_write_new();
+    packing->tar = tar_out_new(output, packing);
     packing->entry = archive_entry_new();
     packing->piece = alloc_zero(1, PIECE);
     packing->zeros = alloc_zero(1, ZEROS);
-    result = write_archive(packing, walk, err);
+    result = packing->tar == NULL ? err_set(err, ERR_IO, 0, "the archive can't be made")
+                                  : write_archive(packing, walk, err);
     free(packing->piece);
     free(packing->zeros);
     archive_entry_free(packing->entry);
-    (void)archive_write_free(packing->archive);
+    tar_out_free(packing->tar);
     (void)uselocale(old);
     return result;
 }

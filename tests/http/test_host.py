@@ -51,6 +51,7 @@ class StubCase(harness.Case):
         self.assertEqual(self.daemon.get("/v1/version").status, 200)
 
 
+@unittest.skipIf(harness.ENGINE == "kern", "hides bwrap, which this engine does not use")
 class NoLauncher(StubCase):
     """A host without the package: its program is hidden in a mount namespace of the daemon."""
 
@@ -65,6 +66,7 @@ class NoLauncher(StubCase):
         self.check_refusals("bubblewrap", "apt|install")
 
 
+@unittest.skipIf(harness.ENGINE == "kern", "hides the host's node; the image has its own")
 class MissingInterpreter(harness.Case):
     """A host without node: an ordinary failure of the call, and the capabilities say so."""
 

@@ -115,13 +115,23 @@ class Ordinary(Case):
         session = self.session()
         session.put("a/b.txt", b"1" * 700)
         session.put("c", b"")
+        session.put("é ☃.txt", b"text")
+        session.put("ü" * 120, b"too long for the plain header")
+        session.put("z", b"behind it")
         made = self.take(session)
         data = self.daemon.get(f"/v1/snapshots/{made['id']}/content").body
         with tarfile.open(fileobj=io.BytesIO(data)) as tar:
             self.assertEqual(tar.pax_headers, {})
             rows = [(info.name, info.type, info.uid, info.pax_headers) for info in tar]
-        self.assertEqual(rows, [("a", tarfile.DIRTYPE, 0, {}), ("a/b.txt", tarfile.REGTYPE, 0, {}),
-                                ("c", tarfile.REGTYPE, 0, {})])
+            texts = [tar.extractfile(info).read() for info in tar if info.isreg()][1:]
+        long = next(row for row in rows if row[0] == "ü" * 120)
+        self.assertEqual(long[3]["path"], "ü" * 120)
+        self.assertEqual(sorted(texts), [b"", b"behind it", b"text", b"too long for the plain header"])
+        rows.remove(long)
+        self.assertEqual(sorted(rows), [
+            ("a", tarfile.DIRTYPE, 0, {}), ("a/b.txt", tarfile.REGTYPE, 0, {}),
+            ("c", tarfile.REGTYPE, 0, {}), ("z", tarfile.REGTYPE, 0, {}),
+            ("é ☃.txt", tarfile.REGTYPE, 0, {})])
 
 
 class Restored(Case):
