@@ -20,7 +20,7 @@ class Meta(harness.Case):
     def test_version(self):
         version = self.daemon.get("/v1/version").json
         self.assertTrue(re.match(r"\d+\.\d+", version["version"]), version)
-        self.assertIn("bubblewrap", str(version))
+        self.assertIn(harness.ENGINE or "bubblewrap", str(version))
 
     def test_capabilities(self):
         found = self.daemon.get("/v1/capabilities").json
