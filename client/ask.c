@@ -154,15 +154,25 @@ int ask_text(struct ask *ask, const struct remote_request *request, struct buf *
     return result;
 }
 
+/* body may be NULL: none. */
+static struct remote_request json_request(const char *method, const char *target,
+                                          const struct buf *body)
+{
+    struct remote_request request = { .method = method, .target = target };
+
+    if (body != NULL) {
+        request.type = "application/json";
+        request.body = body->data;
+        request.size = body->size;
+    }
+    return request;
+}
+
 int ask_call(struct ask *ask, const char *method, const char *target, const struct buf *body,
              struct json_object **ret_tree)
 {
     CLEANUP_BUF struct buf out = BUF_INIT(ASK_BODY_MAX);
-    const struct remote_request request = { .method = method,
-                                            .target = target,
-                                            .type = body == NULL ? NULL : "application/json",
-                                            .body = body == NULL ? NULL : body->data,
-                                            .size = body == NULL ? 0 : body->size };
+    const struct remote_request request = json_request(method, target, body);
 
     if (ask_text(ask, &request, &out) < 0) {
         return -1;
@@ -200,11 +210,7 @@ int ask_show(struct ask *ask, const char *method, const char *target, const stru
              struct json_object **ret_tree)
 {
     CLEANUP_BUF struct buf out = BUF_INIT(ASK_BODY_MAX);
-    const struct remote_request request = { .method = method,
-                                            .target = target,
-                                            .type = body == NULL ? NULL : "application/json",
-                                            .body = body == NULL ? NULL : body->data,
-                                            .size = body == NULL ? 0 : body->size };
+    const struct remote_request request = json_request(method, target, body);
 
     *ret_tree = NULL;
     if (!ask->json) {

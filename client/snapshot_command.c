@@ -111,7 +111,9 @@ int snapshot_command_remove(const struct flags *options)
 
 /* ---- archives ---- */
 
-int snapshot_command_export(const struct flags *options)
+/* The first operand names the snapshot, the second the file. */
+static int move_archive(const struct flags *options,
+                        int (*move)(struct ask *ask, const char *target, const char *file))
 {
     CLEANUP_BUF struct buf target = BUF_INIT(ASK_TARGET_MAX);
     struct ask ask;
@@ -119,20 +121,17 @@ int snapshot_command_export(const struct flags *options)
 
     ask_path(&target, "v1", "snapshots", flags_operand(options, 0), "content", NULL);
     if (result == 0) {
-        result = transfer_get_file(&ask, target.data, flags_operand(options, 1));
+        result = move(&ask, target.data, flags_operand(options, 1));
     }
     return ask_end(&ask, result);
 }
 
+int snapshot_command_export(const struct flags *options)
+{
+    return move_archive(options, transfer_get_file);
+}
+
 int snapshot_command_import(const struct flags *options)
 {
-    CLEANUP_BUF struct buf target = BUF_INIT(ASK_TARGET_MAX);
-    struct ask ask;
-    int result = ask_begin(&ask, options);
-
-    ask_path(&target, "v1", "snapshots", flags_operand(options, 0), "content", NULL);
-    if (result == 0) {
-        result = transfer_put_file(&ask, target.data, flags_operand(options, 1));
-    }
-    return ask_end(&ask, result);
+    return move_archive(options, transfer_put_file);
 }
