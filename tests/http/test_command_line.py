@@ -372,6 +372,8 @@ class OnDemand(unittest.TestCase):
             shutil.chown(home, harness.USER)
             user = {"user": harness.USER, "group": "nogroup", "extra_groups": []}
         environment = {"PATH": os.environ["PATH"], "HOME": home, "XDG_RUNTIME_DIR": home + "/run",
+                       # Without the standard port, which somebody else may have.
+                       "KERND_LISTEN": f"unix:{home}/run/kernd/kernd.sock",
                        **{name: value for name, value in os.environ.items()
                           if name.endswith("SAN_OPTIONS")}}
         run = [harness.KERND, "run", "--", "echo", "on demand"]

@@ -84,12 +84,16 @@ class Prism:
         self.behind.daemon_threads = True
         self.behind.exchanges = []
         threading.Thread(target=self.behind.serve_forever, daemon=True).start()
+        self.group, self.description = group, description
+        self._start()
+
+    def _start(self):
         self.port = free_port()
         self.process = subprocess.Popen(
-            ["node", group.module("@stoplight/prism-cli/dist/index.js"), "proxy", description,
-             f"http://127.0.0.1:{self.behind.server_address[1]}", "--host", "127.0.0.1", "--port",
-             str(self.port)],
-            cwd=group.place, env=group.environment(), stdin=subprocess.DEVNULL,
+            ["node", self.group.module("@stoplight/prism-cli/dist/index.js"), "proxy",
+             self.description, f"http://127.0.0.1:{self.behind.server_address[1]}",
+             "--host", "127.0.0.1", "--port", str(self.port)],
+            cwd=self.group.place, env=self.group.environment(), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         census.wait_until(self._listens, harness.seconds(60), "Prism")
 
@@ -107,6 +111,8 @@ class Prism:
 
     def judge(self, exchanges):
         """(how many were judged, what is wrong with which answer)"""
+        if self.process.poll() is not None:  # some requests of attackers are too much for Prism
+            self._start()
         self.behind.exchanges = exchanges
         with concurrent.futures.ThreadPoolExecutor(JUDGES) as pool:
             verdicts = list(pool.map(self._verdict, range(len(exchanges))))
