@@ -69,7 +69,7 @@ class Table(commandkit.Case):
                 (("serve", "--config", ""), [":files"]),
                 (("run", "--network", "x"), [":files"]),
                 (("completion", ""), ["bash", "zsh", "fish"]),
-                (("image", ""), ["list", "pull", "rm"]),
+                (("image", ""), ["list", "pull"]),
                 (("mcp", "install", "--client", "co"), ["codex"]),
                 (("session", "list", "--frob", ""), [])):
             self.assertEqual(self.words(*words), expected, words)
