@@ -28,6 +28,7 @@ const exit = process.exit.bind(process);
 const session = new inspector.Session();
 const exchange = {}; // where the inspector's functions leave what they were called with
 let running = null; // { cell, finish(code, interrupted) }
+let ended = 0; // number of the last cell whose end was told
 
 // ---- evaluation ----------------------------------------------------------------------------------
 
@@ -227,7 +228,7 @@ function prepareStreams(input) {
 // The end of a cell comes by its value, by an error, an exit, or an interrupt: the first counts.
 function begin(cell) {
   const finish = (code, interrupted = false) => {
-    if (running?.cell === cell) end(code, interrupted);
+    if (running?.cell === cell) end(cell.number, code, interrupted);
   };
   running = { cell, finish };
   prepare(cell);
@@ -252,12 +253,12 @@ function prepare(cell) {
   process.exitCode = undefined;
 }
 
-function end(code, interrupted) {
-  const { number } = running.cell;
+function end(number, code, interrupted) {
   running = null;
   process.exitCode = undefined;
   session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
   link.postMessage({ end: { number, code: Number(code) & 0xff, interrupted } });
+  ended = number;
 }
 
 function fail(error, finish) {
@@ -271,11 +272,13 @@ function fail(error, finish) {
   }
 }
 
+// Asked for the cell that the link has given and seen no end of. It may be unknown here: a busy
+// machine is late, and what was stopped then was the taking of the cell, or the telling of its end.
 function interrupt(number) {
-  if (running === null || running.cell.number !== number) return;
+  if (number === undefined || number === ended) return;
   watch.disable();
   process.stderr.write('Interrupted\n');
-  running.finish(130, true);
+  end(number, 130, true);
 }
 
 function onUncaught(error) {

@@ -79,6 +79,7 @@ function interrupt(number) {
 // ---- from the main thread ------------------------------------------------------------------------
 
 function end({ number, code, interrupted }) {
+  if (number !== running) return; // told twice: it was interrupted while it was told
   const payload = Buffer.alloc(9);
   payload.writeUInt32BE(number, 0);
   payload.writeUInt32BE(code, 4);

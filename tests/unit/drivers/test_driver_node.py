@@ -249,6 +249,22 @@ class InAKernel(unittest.TestCase):
             self.assertIn((done.code, done.interrupted), ((0, False), (130, True)), done)
         self.assertEqual(self.good("typeof n"), ("", ["'number'"]))
 
+    def test_an_interrupt_of_a_cell_that_was_not_taken(self):
+        """As when the first interrupt stopped the main thread while it took the cell."""
+        with open(os.path.join(LIBRARY, "driver_kernel.js"), encoding="utf-8") as file:
+            text = file.read()
+        taking = "if (message.cell) begin"
+        self.assertIn(taking, text)
+        with open(os.path.join(LIBRARY, "driver_lossy.js"), "w", encoding="utf-8") as file:
+            file.write(text.replace(taking, "if (message.cell?.number === 1) begin"))
+        lossy = Kernel(program=(NODE, "driver_lossy.js"))
+        self.addCleanup(lossy.close)
+        self.assertEqual(lossy.cell("1").code, 0)
+        lossy.start("2")
+        lossy.interrupt()
+        done = lossy.finish()
+        self.assertEqual((done.code, done.interrupted, done.stderr), (130, True, "Interrupted\n"))
+
     def test_the_end_of_the_connection_is_the_end(self):
         self.good("process.on('exit', () => console.log('bye')); undefined")
         self.kernel.connection.close()
