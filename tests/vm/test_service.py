@@ -142,7 +142,8 @@ class Service(unittest.TestCase):
         self.assertEqual(call("POST", kernels, {"id": "k2"}).status, 201)
         cell = call("POST", f"{kernels}/k2/cells", {"code": "6 * 7"})
         self.assertEqual(cell.json["results"][0]["data"]["text/plain"], "42", cell)
-        self.assertEqual(call("GET", "/readyz").status, 200)  # the database too is in order
+        # The database too is in order.
+        census.wait_until(lambda: call("GET", "/readyz").status == 200, harness.seconds(10), "ready")
         for name in ("with-kernel", "with-call"):
             self.assertEqual(call("DELETE", f"/v1/sessions/{name}").status, 204)
         # Of boxes in the runtime directory and of cgroups: what runs, and a few started ahead.
