@@ -7,8 +7,11 @@
 First byte: a program writes the time (CLOCK_MONOTONIC, the same in boxes) every few milliseconds,
 the client compares it with the time at which it reads it; a pipe to the same program without a box
 is the control row. Drain: 1 GiB of output, of which 64 MiB are kept, beside the bare program. Flood:
-the latency of one caller alone, and while another one keeps 64 calls going. Prints a Markdown table
-and writes the samples as JSON; exit code 2 when the machine was too loaded to count.
+the latency of one caller alone, and while another one keeps 64 calls going; where the time of the
+slowest ones went, by their Server-Timing. Journal: the two steps of a call that begin its log and
+queue it, and that log, record and render its result: what the journal costs before the answer is
+within them. Prints a Markdown table and writes the samples as JSON; exit code 2 when the machine was
+too loaded to count.
 """
 import argparse
 import json
@@ -80,8 +83,14 @@ def drain_rates(daemon):
     return bare, GIB / (result["usage"]["wallMs"] / 1e3) / 1e9
 
 
+def steps_of(reply):
+    return {name: float(value) for name, value in
+            re.findall(r"(\w+);dur=([\d.]+)", reply.header("Server-Timing") or "")}
+
+
 def one_caller(daemon, calls, via="unix"):
-    times = []
+    """Of each call: how long it took, the steps of that, and where its box came from."""
+    found = []
     with daemon.connect(via) as connection:
         body = harness.as_json({"command": ["true"]})
         for _ in range(calls):
@@ -89,10 +98,11 @@ def one_caller(daemon, calls, via="unix"):
             started = time.perf_counter_ns()
             reply = connection.exchange("POST", "/v1/run", {"Content-Type": "application/json"},
                                         body)
-            times.append((time.perf_counter_ns() - started) / 1e6)
+            took = (time.perf_counter_ns() - started) / 1e6
             if reply.status != 200:
                 raise AssertionError(reply)
-    return times
+            found.append((took, steps_of(reply), reply.json["usage"]["source"]))
+    return found
 
 
 def flood(daemon):
@@ -124,6 +134,18 @@ def flooded(daemon, calls):
             process.join()
 
 
+def tell_slowest(name, found):
+    """Which steps make the slowest twentieth, and how many calls had to start a box."""
+    slowest = sorted(found, key=lambda call: call[0])[-max(1, len(found) // 20):]
+    spent = {}
+    for _, steps, _ in slowest:
+        for step, took in steps.items():
+            spent[step] = spent.get(step, 0) + took / len(slowest)
+    largest = sorted(spent.items(), key=lambda step: -step[1])[:5]
+    print(f"\n{name}: {sum(call[2] == 'cold' for call in found)} of {len(found)} calls started a box; "
+          "the slowest twentieth: " + ", ".join(f"{step} {took:.2f}" for step, took in largest))
+
+
 def row(name, times):
     p99 = f"{bench.quantile(times, .99):.2f}" if len(times) >= 100 else "too few"
     return f"| {name} | {bench.quantile(times, .5):.3f} | {bench.quantile(times, .95):.3f} | {p99} |"
@@ -153,17 +175,24 @@ def main():
                 first_bytes(daemon, accept, wanted.samples)
             samples.setdefault(f"first byte, {name}", []).extend(found)
         rates = drain_rates(daemon)
-        samples["run true, alone"] = one_caller(daemon, wanted.calls)
-        samples["run true, beside 64 others"] = flooded(daemon, wanted.calls)
+        callers = {"run true, alone": one_caller(daemon, wanted.calls),
+                   "run true, beside 64 others": flooded(daemon, wanted.calls)}
         daemon.stop()
     finally:
         daemon.remove()
+    samples.update({name: [call[0] for call in found] for name, found in callers.items()})
+    samples["journal, in admit and record"] = [
+        steps["admit"] + steps["record"] for _, steps, _ in callers["run true, alone"]]
     print(f"{os.cpu_count()} CPUs; milliseconds\n\n| row | p50 | p95 | p99 |\n|---|---|---|---|")
     for name, times in samples.items():
         print(row(name, times))
+    for name, found in callers.items():
+        tell_slowest(name, found)
     quiet, beside = (bench.quantile(samples[f"run true, {how}"], .99)
                      for how in ("alone", "beside 64 others"))
     print(f"\nquiet caller's p99 beside a flood: {beside / quiet:.1f} times that alone (bound 3)")
+    journal = bench.quantile(samples["journal, in admit and record"], .5)
+    print(f"\njournal: at most {journal:.3f} ms of a call's latency (p50, bound 0.1)")
     print(f"\n1 GiB of output: {rates[0]:.2f} GB/s bare, {rates[1]:.2f} GB/s in a box")
     control = samples["first byte, bare pipe"]
     disturbed = load > os.cpu_count() * 0.75 or bench.quantile(control, .95) > 1
