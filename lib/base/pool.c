@@ -30,7 +30,14 @@ struct pool_worker {
     struct turns_place place;
     bool prompt;  /* the job is within its caller's share */
     bool settled; /* it is in no costly part */
+    bool ending;  /* it is in its last one */
 };
+
+/* Its caller has not more than one at a time, but for what is taken down behind its answers. */
+static bool is_single(const struct turns_caller *caller)
+{
+    return caller->queued <= 1 && caller->running == caller->ending;
+}
 
 static bool serves(void *context, const struct turns_caller *caller)
 {
@@ -38,7 +45,7 @@ static bool serves(void *context, const struct turns_caller *caller)
     const struct pool_rules *rules = &pool->rules;
 
     return (rules->per_caller == 0 || caller->running < rules->per_caller) &&
-           (rules->unsettled == 0 || caller->prompt < rules->prompt ||
+           (rules->unsettled == 0 || caller->prompt < rules->prompt || is_single(caller) ||
             pool->unsettled < rules->unsettled);
 }
 
@@ -81,14 +88,15 @@ static struct pool_job *take(struct pool *pool, struct pool_worker *worker)
         .serves = serves, .starts = starts, .per_group = pool->rules.per_group, .context = pool
     };
     struct pool_job *job = turns_take(&pool->turns, &rule, &worker->place);
+    const struct turns_caller *caller = worker->place.caller;
 
     if (job != NULL) {
         worker->prompt = worker->place.caller->prompt < pool->rules.prompt;
         worker->place.caller->prompt += worker->prompt ? 1 : 0;
         worker->settled = false;
-        note_caller(pool, worker->place.caller);
-        job->favoured = worker->place.caller->queued == 0 &&
-                        (worker->place.caller->running == 1 || !is_contended(pool));
+        note_caller(pool, caller);
+        job->favoured =
+            caller->queued == 0 && (caller->running - caller->ending == 1 || !is_contended(pool));
         job->worker = worker;
         pool->unsettled++;
         pool->running++;
@@ -103,6 +111,10 @@ static void settle(struct pool *pool, struct pool_worker *worker, bool settled)
         worker->settled = settled;
         pool->unsettled = settled ? pool->unsettled - 1 : pool->unsettled + 1;
     }
+    if (!settled && !worker->ending) {
+        worker->ending = true;
+        worker->place.caller->ending++;
+    }
 }
 
 /* Locked. Its job has run, and may be gone. */
@@ -112,6 +124,7 @@ static void leave(struct pool *pool, struct pool_worker *worker, int64_t began_n
 
     settle(pool, worker, true);
     worker->place.caller->prompt -= worker->prompt ? 1 : 0;
+    worker->place.caller->ending -= worker->ending ? 1 : 0;
     turns_leave(&pool->turns, &worker->place);
     pool->running--;
     pool->service_ns = pool->service_ns == 0

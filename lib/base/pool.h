@@ -40,7 +40,9 @@ struct pool_job {
  *
  * Starting and ending a job costs most of its processor time, and more of that at once than there
  * are processors makes all of them late. So of each caller `prompt` jobs start at once; those
- * beyond start only while fewer than `unsettled` jobs of the pool are in such a part (pool_settle).
+ * beyond start only while fewer than `unsettled` jobs of the pool are in such a part (pool_settle),
+ * or when no other job of the caller waits and those that run are in their last part: who comes one
+ * at a time does not wait for what is behind his answers.
  */
 struct pool_rules {
     size_t per_caller; /* jobs that run at the same time */

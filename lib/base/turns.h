@@ -28,6 +28,7 @@ struct turns_caller {
     uint64_t id;
     size_t running;
     size_t prompt; /* of these, within its share */
+    size_t ending; /* of these, through with all but their last part */
     size_t queued;
     struct turns_group *groups; /* in the order in which they are served next */
     struct turns_caller *next;

@@ -524,6 +524,44 @@ static void others_that_are_engaged_hold_back_as_well(void **state)
     pool_free(pool);
 }
 
+static void end_then_wait(struct pool_job *base)
+{
+    struct settling *job = (struct settling *)(void *)base;
+
+    pool_settle(job->pool, base, true);
+    pool_settle(job->pool, base, false);
+    pool_settle(job->pool, base, false);
+    (void)pthread_mutex_lock(&job->scene->lock);
+    job->scene->waiting++;
+    (void)pthread_cond_broadcast(&job->scene->changed);
+    while (!job->scene->open) {
+        (void)pthread_cond_wait(&job->scene->changed, &job->scene->lock);
+    }
+    (void)pthread_mutex_unlock(&job->scene->lock);
+}
+
+/* Who comes one at a time does not wait for what is taken down behind the answers. */
+static void what_is_ending_holds_back_no_single_job(void **state)
+{
+    struct scene scene;
+    struct settling jobs[3];
+    struct pool *pool = pool_new("test", 3, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 1 });
+    for (int i = 0; i < 3; i++) {
+        jobs[i] = (struct settling){ .base = { .run = end_then_wait, .drop = drop },
+                                     .pool = pool,
+                                     .scene = &scene };
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        wait_for(&scene, &scene.waiting, i + 1);
+        assert_true(jobs[i].base.favoured);
+    }
+    open_gate(&scene);
+    pool_free(pool);
+}
+
 static void favoured_is_who_keeps_nobody_waiting(void **state)
 {
     struct scene scene;
@@ -767,6 +805,7 @@ int main(void)
         cmocka_unit_test(what_is_not_settled_holds_back_its_callers_next),
         cmocka_unit_test(settled_jobs_let_the_next_start),
         cmocka_unit_test(others_that_are_engaged_hold_back_as_well),
+        cmocka_unit_test(what_is_ending_holds_back_no_single_job),
         cmocka_unit_test(favoured_is_who_keeps_nobody_waiting),
         cmocka_unit_test(favoured_among_others_is_one_at_a_time),
         cmocka_unit_test(one_caller_leaves_places_in_the_queue),
