@@ -73,9 +73,15 @@ LINK_HARDENING := -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,--as-neede
 ALL_LDFLAGS = $(filter -fsanitize=% --coverage,$(OPTIMIZE_$(VARIANT))) -pie -pthread \
     $(LINK_HARDENING) $(LDFLAGS)
 # kernd-init is never sanitized or measured: it is static, and it runs where no run-time library is.
-INIT_CFLAGS = $(BASE_CFLAGS) -O2 -g $(FORTIFY) $(CPPFLAGS) $(CFLAGS)
+PLAIN_CFLAGS = $(BASE_CFLAGS) -O2 -g $(FORTIFY) $(CPPFLAGS) $(CFLAGS)
+# With musl, where it is installed: before main(), a static program of glibc asks the processor some
+# seventy times what it is (cpuid), and in a virtual machine each answer takes up to 10 us.
+MUSL := $(if $(IS_CLANG),,$(shell command -v musl-gcc))
+INIT_CC := $(or $(MUSL),$(CC))
+# musl-gcc knows musl's headers alone, and not those of the kernel.
+INIT_CFLAGS = $(PLAIN_CFLAGS) $(if $(MUSL),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -print-multiarch))
 # Nor is kernd-template.so, which is loaded into an interpreter that is not ours.
-TEMPLATE_CFLAGS = $(INIT_CFLAGS) -fPIC
+TEMPLATE_CFLAGS = $(PLAIN_CFLAGS) -fPIC
 # The interpreter's functions are found when it is loaded.
 TEMPLATE_LDFLAGS = -shared -pthread $(LINK_HARDENING) $(LDFLAGS)
 INIT_LDFLAGS = -static -pthread \
@@ -115,7 +121,8 @@ LIBRARY := $(O)/libkernd$(if $(ROOMS),-$(subst $(space),-,$(strip $(ROOMS)))).a
 INIT_OBJECTS := $(INIT_SOURCES:%.c=$(O)/init/%.o)
 TEMPLATE_OBJECTS := $(patsubst %.c,$(O)/template/%.o,$(TEMPLATE_SOURCES) $(TEMPLATE_PARTS))
 TEMPLATE_BASE_OBJECTS := $(patsubst %.c,$(O)/template/%.o,$(wildcard lib/base/*.c))
-INIT_BASE_OBJECTS := $(patsubst %.c,$(O)/init/%.o,$(wildcard lib/base/*.c))
+# No more of it than programs in boxes need: musl lacks what others are made of.
+INIT_BASE_OBJECTS := $(patsubst %,$(O)/init/lib/base/%.o,alloc buf clock err fd id text)
 UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 SHIPPED := $(if $(MAIN_SOURCE),$(O)/kernd) $(if $(INIT_SOURCES),$(O)/kernd-init) \
@@ -139,7 +146,7 @@ define remember
 @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(1))' >$@
 endef
 $(O)/flags: FORCE
-	$(call remember,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(INIT_CFLAGS) $(INIT_LDFLAGS) $(TEMPLATE_CFLAGS) $(TEMPLATE_LDFLAGS))
+	$(call remember,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(INIT_CC) $(INIT_CFLAGS) $(INIT_LDFLAGS) $(TEMPLATE_CFLAGS) $(TEMPLATE_LDFLAGS))
 $(LIBRARY:.a=.list): FORCE
 	$(call remember,$(LIBRARY_OBJECTS))
 
@@ -149,7 +156,7 @@ $(O)/obj/%.o: %.c $(O)/flags
 
 $(O)/init/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
-	$(call say,CC,"$< (init)")$(CC) $(INIT_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,"$< (init)")$(INIT_CC) $(INIT_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/template/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
@@ -179,10 +186,10 @@ $(O)/init/base.a: $(INIT_BASE_OBJECTS)
 	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
 
 $(O)/kernd-init: $(INIT_OBJECTS) $(O)/init/base.a
-	$(call say,LD,$@)$(CC) $(INIT_LDFLAGS) -o $@ $^
+	$(call say,LD,$@)$(INIT_CC) $(INIT_LDFLAGS) -o $@ $^
 
 $(O)/kernd-shell: $(SHELL_SOURCES:%.c=$(O)/init/%.o) $(O)/init/base.a
-	$(call say,LD,$@)$(CC) $(INIT_LDFLAGS) -o $@ $^
+	$(call say,LD,$@)$(INIT_CC) $(INIT_LDFLAGS) -o $@ $^
 
 $(O)/template/base.a: $(TEMPLATE_BASE_OBJECTS)
 	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
@@ -384,7 +391,7 @@ analyze:
 
 # ---- what must be installed ----------------------------------------------------------------------
 
-PACKAGES := gcc make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
+PACKAGES := gcc musl-tools make pkg-config bubblewrap libmicrohttpd-dev libjson-c-dev libsqlite3-dev \
     libseccomp-dev libarchive-dev libsystemd-dev nettle-dev libinih-dev zlib1g-dev libedit-dev \
     libedit2 libcmocka-dev python3 python3-yaml curl python3-pip bzip2 xz-utils zstd libarchive-tools
 # Beside the tools, shells to complete in, programs that attack servers, and the Python packages that

@@ -86,7 +86,11 @@ int(err_retry_after)(struct err *err, int seconds)
 
 const char *err_errno_text(int sys)
 {
+#ifdef __GLIBC__
     const char *text = strerrordesc_np(sys);
+#else /* musl, which programs in boxes are linked with: its texts are constants */
+    const char *text = strerror(sys);
+#endif
 
     return text == NULL ? "unknown error" : text;
 }

@@ -143,7 +143,8 @@ static inline int err_failed(void)
 /* NOLINTEND(readability-identifier-naming) */
 
 /*
- * Text of an errno value, thread-safe (strerrordesc_np, glibc 2.32). Never NULL; static storage.
+ * Text of an errno value, thread-safe (strerrordesc_np, glibc 2.32; strerror of musl). Never NULL;
+ * static storage.
  */
 const char *err_errno_text(int sys);
 

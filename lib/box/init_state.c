@@ -30,7 +30,7 @@ void init_state_signals(void)
 }
 
 /* Lowers a limit, never above what is already the hard one. */
-static void limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
+static void limit(int resource, rlim_t soft, rlim_t hard)
 {
     struct rlimit value;
 

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -316,4 +317,15 @@ int kernd_template_serve(int connection)
     }
     PyGILState_Release(state);
     return is_program ? 1 : 0;
+}
+
+/*
+ * Called by a program that is at its end, for exit(3): what libraries want to do then, they do. The
+ * lock of the interpreter is held, so that no thread of Python sees it.
+ */
+EXPORTED void kernd_template_leave(int status) __attribute__((noreturn));
+void kernd_template_leave(int status)
+{
+    (void)PyGILState_Ensure();
+    exit(status); /* NOLINT(concurrency-mt-unsafe): no other thread calls it */
 }

@@ -18,6 +18,7 @@ import gc  # noqa: E402
 import posix  # noqa: E402
 
 import driver_cell  # noqa: E402
+import driver_leave  # noqa: E402
 import driver_main  # noqa: E402
 import driver_wire as wire  # noqa: E402
 
@@ -30,12 +31,15 @@ def main():
     forker = _ctypes.dlopen(library + "/kernd-template.so", RTLD_NOW)
     check = _ctypes.dlsym(forker, "kernd_template_check")
     serve = _ctypes.dlsym(forker, "kernd_template_serve")
+    leave = _ctypes.dlsym(forker, "kernd_template_leave")
     call = _ctypes.call_cdeclfunction
+    leaving = driver_leave.Leaving(lambda status: call(leave, (status,)))
     # To a cell it is a module like any other, which it has not imported yet.
     del sys.modules["_ctypes"]
     orders = connect()
     driver_cell.warm_up()
     prepared.preload(driver_main.split_arguments(sys.argv[1:])[1], driver_main.WORKSPACE)
+    leaving.keep_modules()
     gc.collect()
     gc.freeze()
     if call(check, (orders,)) != 0:
@@ -48,7 +52,12 @@ def main():
     seed_anew()
     link = wire.Link(driver_main.SOCKET)
     driver_main.greet(link)
-    prepared.serve(link, driver_main.WORKSPACE)
+    try:
+        prepared.serve(link, driver_main.WORKSPACE)
+    except SystemExit as end:
+        leaving.expect(end.code)
+        raise
+    leaving.expect(None)
 
 
 def connect():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs on the host: used to prove that something started, and that nothing is left."""
 import os
+import re
 import time
 
 
@@ -73,6 +74,20 @@ def in_boxes_of(directory):
     named = mounted + b"runtime/boxes/"
     return [pid for pid in pids()
             if mounted in _read(pid, "mountinfo") or named in _read(pid, "cmdline")]
+
+
+def is_interpreter_of_template(pid):
+    """The program of a box has the arguments of the one it was forked of, but is number 2 there."""
+    numbers = re.search(rb"^NSpid:\s(.*)$", _read(pid, "status"), re.M)
+    return (b"/run/kernd-lib/driver_template.py" in _read(pid, "cmdline") and numbers is not None
+            and numbers.group(1).split()[-1] == b"3")
+
+
+def is_template(pid):
+    """Is it of a template (the launcher, its first process, the warm interpreter), not of a box?"""
+    words = _read(pid, "cmdline").rstrip(b"\0").split(b"\0")
+    init = [b"/run/kernd-lib/kernd-init", b"template"]
+    return words[:2] == init or words[-2:] == init or is_interpreter_of_template(pid)
 
 
 def describe(found):

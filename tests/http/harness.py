@@ -221,8 +221,10 @@ class Daemon:
         code = self.process.wait(seconds(STOP_LIMIT_S))
         assert code == 0, f"kernd ended with {code} on SIGTERM: {self.log()[-4000:]}"
 
-    def box_processes(self):
-        return census.in_boxes_of(self.home)
+    def box_processes(self, templates=False):
+        """Pids. Templates are no boxes: they outlive those that were forked of them."""
+        return [pid for pid in census.in_boxes_of(self.home)
+                if templates or not census.is_template(pid)]
 
     def box_directories(self):
         """Directories of boxes and calls, also those that wait in the trash for removal."""
@@ -255,7 +257,7 @@ class Daemon:
                 if name in folders or name in files]
 
     def check_nothing_left(self):
-        census.wait_gone(self.box_processes, seconds(5), "processes of boxes")
+        census.wait_gone(lambda: self.box_processes(templates=True), seconds(5), "processes of boxes")
         wait_for_none(self.box_directories)
 
     def check_log(self):

@@ -154,7 +154,7 @@ class GoneFromSession(sessionkit.Case, streamkit.Case):
                 connection.request("POST", f"{session.path}/runCode", {
                     **self.daemon.authorization(), "Accept": accept,
                     "Content-Type": "application/json"}, harness.as_json({
-                        "code": "import time; time.sleep(8); open('late', 'w')",
+                        "code": "import subprocess as s; s.run(['sleep', '8']); open('late', 'w')",
                         "language": "python", "env": {"MARK": mark}}))
                 census.wait_until(lambda: census.with_environment(mark), harness.seconds(15),
                                   "the start")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes forked of a warm interpreter: when there are some, and what is between two of them."""
-import contextlib
 import json
 import os
 import signal
@@ -42,6 +41,37 @@ print(json.dumps({
 }))
 """
 
+# Programs that notice how their interpreter ends: what it does with what is left of them.
+ENDS = {
+    "destructor": "{A}a = A()\n",
+    "in a cycle": "{A}a = A()\na.a = a\ndef f(): return a\n",
+    "that sees globals": "b = 7\nclass A:\n    def __del__(self): print(b)\na = A()\n"
+                         "def f(): return a\n",
+    "of what a module keeps": "{A}import os\nos.kept = A()\n",
+    "of what a hook keeps": "{A}a = A()\nimport sys\nsys.excepthook = lambda *_: a\n",
+    "behind handlers": "{A}a = A()\nimport atexit\natexit.register(print, 'bye')\n",
+    "without handlers": "{A}a = A()\nimport atexit\natexit._clear()\n",
+    "unclosed file": "f = open('x', 'w'); f.write('abc')\n",
+    "unclosed file of a module": "import os\nos.f = open('x', 'w'); os.f.write('abc')\n",
+    "unclosed file of builtins": "import builtins as b\nb.f = open('x', 'w'); b.f.write('abc')\n",
+    "standard output to a file": "import sys\nsys.stdout = open('x', 'w'); print('abc')\n",
+    "standard output that is full": "import sys\nsys.stdout = open('/dev/full', 'w'); print(1)\n",
+    "standard output that is closed": "import os\nprint(1); os.close(1)\n",
+    "generator": "def g():\n    try: yield 1\n    finally: print('closed')\nx = g(); next(x)\n",
+    "finalizer": "import weakref\nclass B: pass\nb = B(); weakref.finalize(b, print, 'fin')\n",
+    "C library": "import ctypes\nctypes.CDLL(None).printf(b'c\\n'); print('python')\n",
+    "thread": "import threading, time\n"
+              "threading.Thread(target=lambda: (time.sleep(.1), print('t'))).start()\n",
+    "thread that is no hindrance": "import threading, time\n"
+                                   "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n",
+    "fork": "import os\nif os.fork() == 0: print('child')\nelse: os.wait(); print('parent')\n",
+    "status": "{A}a = A()\nimport sys; sys.exit(5)\n",
+    "large status": "import sys; sys.exit(-1)\n",
+    "text for a status": "import sys; sys.exit('bye')\n",
+    "error": "{A}a = A()\n1 / 0\n",
+    "no modules": "import sys; sys.modules.clear(); print(1)\n",
+}
+
 
 class Templates(Templated, kernelkit.Case):
     daemon_arguments = WITH_TEMPLATES
@@ -82,6 +112,20 @@ class Templates(Templated, kernelkit.Case):
         self.assertEqual(booted["pids"], [1, 2], "the control: a portrait tells something")
         for what, seen in booted.items():
             self.assertEqual(forked[what], seen, what)
+
+    def test_it_ends_like_a_booted_one(self):
+        def portrait(number):
+            code = list(ENDS.values())[number].replace(
+                "{A}", "class A:\n    def __del__(self): print('gone')\n")
+            results = [self.forked(code), self.run_code(code, isolation="boot")]
+            return [[r["exitCode"], r["stdout"], r["stderr"], r["fault"],
+                     [(file["path"], file["size"]) for file in r["files"]]] for r in results]
+
+        found = harness.parallel(4, lambda first: [portrait(number) for number in
+                                                   range(first, len(ENDS), 4)])
+        for first, portraits in enumerate(found):
+            for what, (forked, booted) in zip(list(ENDS)[first::4], portraits):
+                self.assertEqual(forked, booted, what)
 
     def test_caps_of_one_call(self):
         result = self.forked("import time; b = b'x' * (300 << 20); time.sleep(20)", memoryMb=96)
@@ -149,14 +193,9 @@ class Ends(Templated, kernelkit.Case):
         wait_for_template(self.daemon)
 
     def templates(self):
-        """Pids of the warm interpreters, which are number 3 where they are; in a box it is 2."""
-        own = self.daemon.box_processes()
-        found = []
-        for pid in census.with_argument("/run/kernd-lib/driver_template.py"):
-            with contextlib.suppress(AssertionError):  # it has just ended
-                if pid in own and census.status_field(pid, "NSpid").split()[-1] == "3":
-                    found.append(pid)
-        return found
+        """Pids of the warm interpreters."""
+        return [pid for pid in self.daemon.box_processes(templates=True)
+                if census.is_interpreter_of_template(pid)]
 
     def long_call(self):
         """A call under way: wait for it with the function that is returned."""

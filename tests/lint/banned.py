@@ -33,7 +33,6 @@ BANNED = {
     "gmtime": "shared state: clock_format_utc",
     "localtime": "shared state, local time: clock_format_utc",
     "ctime": "shared state: clock_format_utc",
-    "strerror": "shared state: err_errno_text",
     "mktemp": "a race: mkostemp or mkdtemp",
     "mkstemp": "a child would inherit it: mkostemp with O_CLOEXEC",
     "tmpfile": "a child would inherit it",
@@ -58,6 +57,7 @@ OWNED = {
     "strtof": [r"lib/base/text\.c"],
     "gmtime_r": [r"lib/base/clock\.c"],
     "localtime_r": [],
+    "strerror": [r"lib/base/err\.c"],
     "strerror_r": [],
     "setlocale": [r"client/editor\.c"],  # of characters alone, while a user types
 }

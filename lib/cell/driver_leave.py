@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# driver_leave: the end of an interpreter that was forked of a template.
+#
+# As it ends, an interpreter takes itself apart object by object. In a fork each of them lies in a page
+# that is shared with the template until then: 2 ms of copying what is about to be thrown away. So
+# what the program made is taken apart here as the interpreter would (Py_FinalizeEx, pylifecycle.c), and
+# the rest is left to the kernel. Where anything is left that would notice, the interpreter does it all.
+#
+# Owns an exit handler. Main thread only. Imports built-in modules only.
+import _weakref
+import atexit
+import builtins
+import gc
+import sys
+
+import driver_wire as wire
+
+__builtins__ = wire.BUILTINS
+
+# What finalize_modules (pylifecycle.c) takes from the module sys first.
+_OF_SYS = ("path", "argv", "ps1", "ps2", "last_type", "last_value", "last_traceback", "path_hooks",
+           "path_importer_cache", "meta_path", "__interactivehook__")
+_STREAMS = ("stdin", "stdout", "stderr")
+
+
+class Leaving:
+    def __init__(self, leave):
+        """leave(status) ends the process as exit(3) does. To be made before there are other handlers."""
+        self._leave = leave
+        self._status = None
+        self._modules = {}
+        atexit.register(self._finish)  # the first of all, so it is called last
+        del sys.modules["atexit"]  # to a cell it is a module that was not imported yet
+
+    def keep_modules(self):
+        """Those that are there now are the template's."""
+        self._modules = dict(sys.modules)
+
+    def expect(self, value):
+        """The program came to its end, with this value of SystemExit. Others are not for here."""
+        if value is None:
+            self._status = 0
+        elif isinstance(value, int) and 0 <= value < 256:
+            self._status = int(value)
+
+    def _finish(self):
+        if self._status is None:
+            return
+        try:
+            flush(sys.stdout)
+            flush(sys.stderr)
+            self._let_go()
+            flush(sys.stdout)
+            flush(sys.stderr)
+            quiet = not has_finalizers()
+        except BaseException:
+            return  # whatever it is, the interpreter finds it too, and tells
+        if quiet:
+            self._leave(self._status)
+
+    def _let_go(self):
+        gc.collect()
+        for name in _OF_SYS:
+            if hasattr(sys, name):
+                setattr(sys, name, None)
+        builtins._ = None
+        for name in _STREAMS:
+            setattr(sys, name, getattr(sys, "__" + name + "__"))
+        left = self._forget_modules()
+        gc.collect()
+        for reference in left:
+            module = reference()
+            if module is not None:
+                clear(module.__dict__)
+
+    def _forget_modules(self):
+        """Takes those of the program out of sys.modules; the latest first."""
+        left = []
+        for name, module in list(sys.modules.items()):
+            if isinstance(module, type(sys)) and self._modules.get(name) is not module:
+                left.insert(0, _weakref.ref(module))
+                sys.modules[name] = None
+        return left
+
+
+def flush(stream):
+    if stream is not None and not getattr(stream, "closed", False):
+        stream.flush()
+
+
+def clear(scope):
+    """As _PyModule_ClearDict (moduleobject.c): private names first, the built-in ones never."""
+    for name in list(scope):
+        if isinstance(name, str) and name[:1] == "_" and name[1:2] != "_":
+            scope[name] = None
+    for name in list(scope):
+        if isinstance(name, str) and name != "__builtins__":
+            scope[name] = None
+
+
+def has_finalizers():
+    """
+    Is there anything (open files, generators, objects with __del__) that was made since the fork and
+    wants to know of its end? What is older is frozen (gc.freeze), and not listed.
+    """
+    return any(hasattr(type(thing), "__del__") for thing in gc.get_objects())
