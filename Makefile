@@ -320,7 +320,7 @@ coverage:
 	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --filter 'client/' --print-summary \
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
-.PHONY: bench results bench-kernels bench-sessions bench-start bench-threads stress
+.PHONY: bench results bench-kernels bench-sessions bench-start bench-templates bench-threads stress
 bench: all
 	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
 
@@ -339,6 +339,10 @@ bench-sessions: all
 # The request that starts the server which answers it.
 bench-start: all
 	$(Q)$(PYTHON) -B tests/bench/activation.py $(ARGS)
+
+# Boxes forked of a warm interpreter, beside booted ones; a minute.
+bench-templates: all
+	$(Q)$(PYTHON) -B tests/bench/templates.py $(ARGS)
 
 # Parallel numpy calls with and without thread pools that follow `cpus`.
 bench-threads: all
@@ -511,6 +515,7 @@ help:
 	'make results              docs/results.md from build/bench.json, which bench has written' \
 	'make bench-kernels        cells beside a Jupyter server' \
 	'make bench-start          the first request, which starts the server that answers it' \
+	'make bench-templates      boxes forked of a warm interpreter, beside booted ones' \
 	'make bench-threads        numpy calls with thread pools that follow cpus, and without' \
 	'make lint                 format-check layers banned sizes exports syscalls routes shellcheck' \
 	'                          cppcheck tidy' \

@@ -143,6 +143,7 @@ static void move(struct box *box)
         moved = cgroup_enter(box->cgroup, tree.pids[i]) == 0 && moved;
     }
     free(tree.pids);
+    log_line(LOG_DEBUG, "forked_box_moved", "box", box->id, NULL);
     if (!moved) {
         log_line(LOG_WARNING, "box_without_cgroup", "box", box->id, NULL);
         (void)box_cgroup_remove(box);

@@ -16,7 +16,7 @@ import wire
 
 RUNTIME = os.environ["XDG_RUNTIME_DIR"]
 UNITS = os.path.expanduser("~/.config/systemd/user")
-DROP_IN = "[Service]\nExecStart=\nExecStart={kernd} serve --log-level debug\n"
+DROP_IN = "[Service]\nExecStart=\nExecStart={kernd} serve --log-level debug --templates {templates}\n"
 
 
 def systemctl(*words):
@@ -61,7 +61,7 @@ class Service(unittest.TestCase):
         for name in ("kernd.service", "kernd.socket"):
             shutil.copy(os.path.join(harness.ROOT, "systemd", name), UNITS)
         with open(f"{UNITS}/kernd.service.d/here.conf", "w", encoding="utf-8") as file:
-            file.write(DROP_IN.format(kernd=harness.KERND))
+            file.write(DROP_IN.format(kernd=harness.KERND, templates=harness.TEMPLATES))
         systemctl("daemon-reload")
         systemctl("start", "kernd.socket")
 
