@@ -15,6 +15,7 @@
 
 #include "lib/base/strv.h"
 
+struct alarm;
 struct api;
 struct connection;
 struct hangup;
@@ -28,6 +29,7 @@ struct edge {
     const struct token *token;
     const struct strv *hosts;
     struct hangup *hangup;
+    struct alarm *alarm;
     const char *spool_dir;
     uint64_t upload_max; /* bytes of one uploaded file */
     size_t connections_max;

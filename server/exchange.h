@@ -26,6 +26,7 @@
 #include "server/connection.h"
 #include "server/edge.h"
 #include "server/http_guard.h"
+#include "server/uncork.h"
 
 struct MHD_Connection;
 
@@ -77,6 +78,7 @@ struct exchange {
     uint64_t received;  /* bytes of body */
     uint64_t sent;      /* bytes of reply body; -1 of a stream counts as it goes */
     int status;
+    struct uncork uncork; /* while a file is sent */
 };
 
 /* Takes a copy of the target. Event thread. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/alarm.h"
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -193,6 +194,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
         return;
     }
     *slot = NULL;
+    uncork_end(&exchange->uncork, edge->alarm);
     connection_set_exchange(edge, exchange->connection, NULL);
     connection_expect_head(edge, exchange->connection);
     (void)MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT,
@@ -265,6 +267,7 @@ static struct MHD_Daemon *start_daemon(struct edge *edge)
 static void http_free(struct http *http)
 {
     hangup_free(http->edge.hangup);
+    alarm_free(http->edge.alarm);
     (void)pthread_mutex_destroy(&http->edge.lock);
     free(http);
 }
@@ -279,6 +282,11 @@ int http_start(const struct http_config *config, struct http **ret_http, struct 
     }
     http = alloc_zero(1, sizeof(*http));
     edge_init(&http->edge, config, hangup);
+    http->edge.alarm = alarm_new(err);
+    if (http->edge.alarm == NULL) {
+        http_free(http);
+        return -1;
+    }
     http->daemon = start_daemon(&http->edge);
     if (http->daemon == NULL) {
         http_free(http);

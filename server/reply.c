@@ -85,6 +85,7 @@ int reply_queue(struct exchange *exchange)
     struct api_reply *reply = &exchange->call.reply;
     struct MHD_Response *response;
     bool is_stream = reply->stream != NULL;
+    bool is_file = reply->file >= 0;
     enum MHD_Result result;
 
     exchange->closes = exchange->closes || atomic_load(&exchange->edge->draining);
@@ -100,6 +101,10 @@ int reply_queue(struct exchange *exchange)
     }
     exchange->status = reply->status;
     exchange_set_phase(exchange, EXCHANGE_REPLYING);
+    if (is_file && exchange->connection->tcp) {
+        uncork_begin(&exchange->uncork, exchange->edge->alarm, exchange->connection->fd,
+                     reply->file_size);
+    }
     result = MHD_queue_response(exchange->mhd, (unsigned)reply->status, response);
     MHD_destroy_response(response);
     if (is_stream) {
