@@ -21,6 +21,7 @@
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/session_sweep.h"
 #include "lib/sandbox/snapshots.h"
 #include "lib/sandbox/spares.h"
 #include "lib/sandbox/templates.h"
@@ -104,6 +105,7 @@ static void *run(void *context)
 {
     struct janitor *janitor = context;
 
+    session_sweep_run(janitor->sandbox->sweep, &janitor->cancel);
     for (unsigned number = 0; wait_round(janitor); number++) {
         sweep_round(janitor, number);
     }

@@ -240,20 +240,3 @@ void place_close(struct place *place)
     free(place->name);
     free(place->path);
 }
-
-static void sweep_one(void *context, const char *name)
-{
-    struct sandbox *sandbox = context;
-
-    if (text_starts_with(name, PLACE_FRESH_PREFIX)) {
-        (void)workspace_discard(sandbox->workspaces, name, NULL);
-    }
-}
-
-void place_sweep(struct sandbox *sandbox)
-{
-    struct remove_left left;
-
-    (void)workspace_each(sandbox->workspaces, sweep_one, sandbox, NULL);
-    (void)workspace_purge(sandbox->workspaces, NULL, &left);
-}

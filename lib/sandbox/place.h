@@ -61,7 +61,4 @@ void place_collect(struct place *place, const struct run_request *request,
 /* Removes a fresh directory (what can't be removed waits in the trash); frees. */
 void place_close(struct place *place);
 
-/* Removes the workspaces of one-shot calls that a killed server left. At start, before any call. */
-void place_sweep(struct sandbox *sandbox);
-
 #endif

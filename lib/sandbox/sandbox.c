@@ -30,14 +30,12 @@
 #include "lib/sandbox/kernels.h"
 #include "lib/sandbox/lanes.h"
 #include "lib/sandbox/language.h"
-#include "lib/sandbox/place.h"
 #include "lib/sandbox/pull.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/sandbox_internal.h"
-#include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/session_sweep.h"
 #include "lib/sandbox/snapshots.h"
 #include "lib/sandbox/spares.h"
-#include "lib/sandbox/staging.h"
 #include "lib/sandbox/templates.h"
 #include "lib/sandbox/tokens.h"
 #include "lib/sandbox/vetting.h"
@@ -100,9 +98,7 @@ static int open_state(struct sandbox *sandbox, const struct sandbox_config *conf
     make_host_rules(sandbox, config);
     session_table_init(&sandbox->sessions, sandbox->store, sandbox->workspaces,
                        sandbox->workspaces_path);
-    staging_sweep(sandbox);
-    place_sweep(sandbox);
-    session_remove_leftovers(sandbox);
+    sandbox->sweep = session_sweep_begin(sandbox);
     records_lose(sandbox);
     idempotency_lose(sandbox);
     (void)rows_kernel_lose(sandbox->store, "the server was restarted", clock_wall_ms(), NULL);
@@ -184,6 +180,7 @@ void sandbox_close(struct sandbox *sandbox)
     templates_free(sandbox->templates);
     budget_free(sandbox->budget);
     boxes_close(sandbox->boxes);
+    session_sweep_free(sandbox->sweep);
     if (sandbox->sessions.store != NULL) {
         session_table_done(&sandbox->sessions);
     }

@@ -23,6 +23,7 @@
 
 struct environments;
 struct janitor;
+struct session_sweep;
 struct snapshots;
 struct tokens;
 
@@ -44,6 +45,7 @@ struct sandbox {
     struct environments *environments;
     pthread_mutex_t naming; /* ids that callers chose are taken under it; before the store's */
     sandbox_render *render;
+    struct session_sweep *sweep; /* the janitor's, once it is there */
     struct session_table sessions;
     struct hostdir_rules host_rules;
     char *home;            /* resolved, behind host_rules */

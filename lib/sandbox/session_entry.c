@@ -13,6 +13,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/fd.h"
+#include "lib/sandbox/session_sweep.h"
 #include "lib/store/rows_session.h"
 #include "lib/work/hostdir.h"
 #include "lib/work/workspace.h"
@@ -29,11 +30,24 @@ void session_entry_free(struct session_entry *entry)
     free(entry);
 }
 
+static int open_owned(struct session_table *table, struct session_entry *entry, struct err *err)
+{
+    struct err first = ERR_INIT;
+
+    if (workspace_open(table->workspaces, entry->workspace, &entry->root, &first) == 0) {
+        return 0;
+    }
+    if (first.code == ERR_FILE_NOT_FOUND) {
+        (void)session_sweep_repair(table, entry->workspace, NULL);
+    }
+    return workspace_open(table->workspaces, entry->workspace, &entry->root, err);
+}
+
 static int open_workspace(struct session_table *table, struct session_entry *entry, struct err *err)
 {
     if (entry->owned) {
         entry->path = alloc_printf("%s/%s", table->workspaces_path, entry->workspace);
-        return workspace_open(table->workspaces, entry->workspace, &entry->root, err);
+        return open_owned(table, entry, err);
     }
     entry->path = alloc_text(entry->workspace);
     entry->root = hostdir_open(entry->path);

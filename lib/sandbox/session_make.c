@@ -24,6 +24,7 @@
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_archive.h"
 #include "lib/sandbox/session_remove.h"
+#include "lib/sandbox/session_sweep.h"
 #include "lib/sandbox/session_table.h"
 #include "lib/sandbox/session_view.h"
 #include "lib/sandbox/session_work.h"
@@ -32,9 +33,6 @@
 #include "lib/work/copy.h"
 #include "lib/work/hostdir.h"
 #include "lib/work/workspace.h"
-
-/* Owned workspaces are named so that they can't meet those of one-shot calls. */
-#define WORKSPACE_PREFIX "session-"
 
 static int check_engine(struct sandbox *sandbox, const char *engine, struct err *err)
 {
@@ -57,6 +55,19 @@ static int resolve(struct sandbox *sandbox, struct options *options, struct err 
     return mounts_resolve(&sandbox->host_rules, options->mounts, options->mount_count, err);
 }
 
+static int make_owned(struct sandbox *sandbox, const char *name, int *ret_root, struct err *err)
+{
+    struct err first = ERR_INIT;
+
+    if (workspace_create(sandbox->workspaces, name, ret_root, &first) == 0) {
+        return 0;
+    }
+    if (first.code == ERR_CONFLICT && session_sweep_clear(&sandbox->sessions, name, err) < 0) {
+        return -1;
+    }
+    return workspace_create(sandbox->workspaces, name, ret_root, err);
+}
+
 /* Makes or opens the workspace; the row gets its name. */
 static int make_workspace(struct sandbox *sandbox, const struct options *options,
                           struct rows_session *row, int *ret_root, struct err *err)
@@ -72,8 +83,8 @@ static int make_workspace(struct sandbox *sandbox, const struct options *options
         }
         return 0;
     }
-    row->workspace = alloc_printf(WORKSPACE_PREFIX "%s", row->id);
-    return workspace_create(sandbox->workspaces, row->workspace, ret_root, err);
+    row->workspace = alloc_printf(SESSION_SWEEP_WORKSPACE "%s", row->id);
+    return make_owned(sandbox, row->workspace, ret_root, err);
 }
 
 static void undo_workspace(struct sandbox *sandbox, const struct rows_session *row)

@@ -14,7 +14,6 @@
 #include "lib/base/cancel.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/fd.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/janitor.h"
@@ -30,7 +29,6 @@
 #define EXPIRED_AT_ONCE 10000
 /* So long a GET still says that a session expired, rather than that it never was. */
 #define TOMBSTONE_MS (INT64_C(24) * 3600 * 1000)
-#define WORKSPACE_PREFIX "session-"
 
 static int discard_files(struct sandbox *sandbox, const struct rows_session *row, struct err *err)
 {
@@ -63,8 +61,7 @@ static int delete_row(struct sandbox *sandbox, const char *id, struct err *err)
     return rows_session_delete(sandbox->store, id, err);
 }
 
-/* With the door closed and no hold left. 0, 1 when it is not its time after all, or -1. */
-static int take_away(struct sandbox *sandbox, const char *id, bool tombstone, struct err *err)
+static int take_row(struct sandbox *sandbox, const char *id, bool tombstone, struct err *err)
 {
     struct rows_session row = { .options = NULL };
     int result;
@@ -82,6 +79,25 @@ static int take_away(struct sandbox *sandbox, const char *id, bool tombstone, st
     }
     rows_session_done(&row);
     return result;
+}
+
+/*
+ * With the door closed and no hold left. 0, 1 when it is not its time after all, or -1. What is
+ * made or repaired meanwhile must not find the row without its files.
+ */
+static int take_away(struct sandbox *sandbox, const char *id, bool tombstone, struct err *err)
+{
+    int result;
+
+    (void)pthread_mutex_lock(&sandbox->sessions.making);
+    result = take_row(sandbox, id, tombstone, err);
+    (void)pthread_mutex_unlock(&sandbox->sessions.making);
+    return result;
+}
+
+int session_remove_half_made(struct sandbox *sandbox, const char *id, struct err *err)
+{
+    return take_away(sandbox, id, false, err);
 }
 
 static int remove_closed(struct sandbox *sandbox, const char *id, bool tombstone, struct err *err)
@@ -156,97 +172,4 @@ void session_remove_expired(struct sandbox *sandbox, struct cancel *cancel)
             log_line(LOG_DEBUG, "session_not_removed", "id", ids.items[i], "why", err.msg, NULL);
         }
     }
-}
-
-struct leftovers {
-    struct strv half_made;
-    struct strv workspaces; /* names that a row owns */
-    struct strv found;      /* names that are there */
-};
-
-static void note_row(void *context, const struct rows_session *row)
-{
-    struct leftovers *left = context;
-
-    if (text_equal(row->state, session_state_text(SESSION_CREATING))) {
-        strv_add(&left->half_made, row->id);
-    } else if (row->owned && !text_equal(row->state, session_state_text(SESSION_EXPIRED))) {
-        strv_add(&left->workspaces, row->workspace);
-    }
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool has(const struct strv *sorted, const char *name)
-{
-    return sorted->count > 0 && bsearch(&name, sorted->items, sorted->count, sizeof(*sorted->items),
-                                        compare_texts) != NULL;
-}
-
-static void sort(struct strv *texts)
-{
-    if (texts->count > 0) {
-        qsort(texts->items, texts->count, sizeof(*texts->items), compare_texts);
-    }
-}
-
-static void note_workspace(void *context, const char *name)
-{
-    struct leftovers *left = context;
-
-    if (text_starts_with(name, WORKSPACE_PREFIX)) {
-        strv_add(&left->found, name);
-    }
-}
-
-static void sweep_one(struct sandbox *sandbox, const char *name)
-{
-    (void)workspace_discard(sandbox->workspaces, name, NULL);
-    log_line(LOG_DEBUG, "workspace_without_session", "name", name, NULL);
-}
-
-/* A session whose directory vanished keeps its options and gets an empty one. */
-static void repair_one(struct sandbox *sandbox, const char *name)
-{
-    int root;
-
-    if (workspace_create(sandbox->workspaces, name, &root, NULL) == 0) {
-        log_line(LOG_DEBUG, "session_without_workspace", "name", name, NULL);
-        fd_close(root);
-    }
-}
-
-static void repair(struct sandbox *sandbox, struct leftovers *left)
-{
-    for (size_t i = 0; i < left->half_made.count; i++) {
-        (void)take_away(sandbox, left->half_made.items[i], false, NULL);
-    }
-    sort(&left->workspaces);
-    sort(&left->found);
-    for (size_t i = 0; i < left->found.count; i++) {
-        if (!has(&left->workspaces, left->found.items[i])) {
-            sweep_one(sandbox, left->found.items[i]);
-        }
-    }
-    for (size_t i = 0; i < left->workspaces.count; i++) {
-        if (!has(&left->found, left->workspaces.items[i])) {
-            repair_one(sandbox, left->workspaces.items[i]);
-        }
-    }
-}
-
-void session_remove_leftovers(struct sandbox *sandbox)
-{
-    struct leftovers left = { 0 };
-
-    if (rows_session_each(sandbox->store, note_row, &left, NULL) == 0 &&
-        workspace_each(sandbox->workspaces, note_workspace, &left, NULL) == 0) {
-        repair(sandbox, &left);
-    }
-    strv_done(&left.half_made);
-    strv_done(&left.workspaces);
-    strv_done(&left.found);
 }

@@ -23,10 +23,7 @@ struct cancel;
  */
 void session_remove_expired(struct sandbox *sandbox, struct cancel *cancel);
 
-/*
- * At start: half-made sessions go, as do workspaces without a row; a session whose workspace is
- * gone gets an empty one.
- */
-void session_remove_leftovers(struct sandbox *sandbox);
+/* At start, before anybody can use it: a session that a stop left half made. 0 or -1. */
+int session_remove_half_made(struct sandbox *sandbox, const char *id, struct err *err);
 
 #endif

@@ -48,7 +48,7 @@ struct session_entry {
 };
 
 struct session_table {
-    pthread_mutex_t making; /* held by who makes a session of a chosen id; above the lock */
+    pthread_mutex_t making; /* rows and owned workspaces come and go together; above the lock */
     pthread_mutex_t lock;
     pthread_cond_t released; /* some hold was given back */
     struct session_entry *buckets[SESSION_TABLE_BUCKETS];

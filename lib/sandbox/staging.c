@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * staging: new contents of workspaces.
- * Owns: directories that begin with PREFIX below the workspaces.
+ * Owns: directories that begin with STAGING_PREFIX below the workspaces.
  * Threads: any but the event one.
  * May include: all of lib.
  */
@@ -31,7 +31,6 @@
 #include "lib/work/unpack.h"
 #include "lib/work/workspace.h"
 
-#define PREFIX "staging"
 #define MIB (UINT64_C(1) << 20)
 /* Left on the disk for everybody else. */
 #define RESERVE (UINT64_C(64) * MIB)
@@ -66,7 +65,7 @@ int staging_open(struct sandbox *sandbox, struct session_entry *entry, struct st
         return -1;
     }
     if (entry->owned) {
-        result = workspace_create(sandbox->workspaces, id_make(PREFIX, staging.name),
+        result = workspace_create(sandbox->workspaces, id_make(STAGING_PREFIX, staging.name),
                                   &staging.directory, err);
     } else {
         staging.inside = true;
@@ -92,20 +91,6 @@ void staging_close(struct staging *staging)
         janitor_wake(staging->sandbox->janitor);
     }
     fd_clear(&staging->lock);
-}
-
-static void sweep_one(void *context, const char *name)
-{
-    struct sandbox *sandbox = context;
-
-    if (text_starts_with(name, PREFIX "_")) {
-        (void)workspace_discard(sandbox->workspaces, name, NULL);
-    }
-}
-
-void staging_sweep(struct sandbox *sandbox)
-{
-    (void)workspace_each(sandbox->workspaces, sweep_one, sandbox, NULL);
 }
 
 /* ---- unpack ---- */

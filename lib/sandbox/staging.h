@@ -24,6 +24,8 @@
 struct sandbox;
 struct session_entry;
 
+#define STAGING_PREFIX "staging" /* of what lies aside, below the workspaces */
+
 struct staging {
     struct sandbox *sandbox;
     struct session_entry *entry; /* held by the caller */
@@ -61,9 +63,6 @@ int staging_swap(struct staging *staging, struct err *err);
 int staging_merge(struct staging *staging, struct err *err);
 
 void staging_close(struct staging *staging);
-
-/* At start: what a killed server left aside goes. */
-void staging_sweep(struct sandbox *sandbox);
 
 /* Bytes that may still be written to the file system of an open directory; some are kept free. */
 uint64_t staging_room(int directory);

@@ -351,21 +351,36 @@ int rows_session_find(struct store *store, const char *part, char ret_id[static 
     return result;
 }
 
-int rows_session_each(struct store *store,
-                      void (*visit)(void *context, const struct rows_session *row), void *context,
-                      struct err *err)
+int rows_session_half_made(struct store *store, struct strv *ids, struct err *err)
+{
+    struct statement s;
+    char id[STORE_ID_SIZE];
+    int result;
+
+    store_enter(store);
+    statement_begin_once(&s, store, "SELECT id FROM sessions WHERE state = 'creating'");
+    while (statement_row(&s)) {
+        statement_column_copy(&s, 0, id, sizeof(id));
+        strv_add(ids, id);
+    }
+    result = statement_end(&s, err);
+    store_leave(store);
+    return result;
+}
+
+int rows_session_workspaces(struct store *store, struct strv *names, struct err *err)
 {
     struct statement s;
     int result;
 
     store_enter(store);
-    statement_begin(&s, store, "SELECT " COLUMNS " FROM sessions");
+    statement_begin_once(&s, store,
+                         "SELECT workspace FROM sessions WHERE owned = 1 AND state <> 'expired'");
     while (statement_row(&s)) {
-        struct rows_session row;
+        char *name = statement_column_text(&s, 0);
 
-        read_row(&s, &row);
-        visit(context, &row);
-        rows_session_done(&row);
+        strv_add(names, name);
+        free(name);
     }
     result = statement_end(&s, err);
     store_leave(store);

@@ -125,10 +125,15 @@ static const char tokens[] =
     "  expires_ms INTEGER NOT NULL"
     ") STRICT;";
 
+/* Those that a stop left half made are looked for at each start. */
+static const char half_made[] =
+    "CREATE INDEX sessions_half_made ON sessions (id) WHERE state = 'creating';";
+
 /* One version a row: up to three texts each. */
 static const char *const steps[][3] = {
     { sessions, executions, others },
     { tokens },
+    { half_made },
 };
 
 int schema_newest(void)

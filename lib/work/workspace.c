@@ -9,10 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/id.h"
 #include "lib/base/text.h"
@@ -26,6 +29,11 @@ static int fail(struct err *err, int sys, const char *what)
     enum err_code code = sys == ENOSPC || sys == EDQUOT ? ERR_STORE_FULL : ERR_IO;
 
     return err_set(err, code, sys, "%s: %s", what, err_errno_text(sys));
+}
+
+static bool is_reserved(const char *name)
+{
+    return text_equal(name, WORKSPACE_TRASH) || text_equal(name, WORKSPACE_LOST);
 }
 
 static int make_trash(int parent, struct err *err)
@@ -58,7 +66,7 @@ int workspace_create(int parent, const char *name, int *ret_directory, struct er
 {
     int fd;
 
-    if (!path_is_name(name) || text_equal(name, WORKSPACE_TRASH)) {
+    if (!path_is_name(name) || is_reserved(name)) {
         return err_set(err, ERR_BAD_PATH, 0, "not a name for a workspace");
     }
     if (mkdirat(parent, name, S_IRWXU) < 0) {
@@ -132,7 +140,7 @@ static int discard(int parent, const char *name, char ret_name[static ID_SIZE], 
 {
     CLEANUP_FD int trash = -1;
 
-    if (!path_is_name(name) || text_equal(name, WORKSPACE_TRASH)) {
+    if (!path_is_name(name) || is_reserved(name)) {
         return err_set(err, ERR_BAD_PATH, 0, "not a name of a workspace");
     }
     if (make_trash(parent, err) < 0) {
@@ -185,6 +193,48 @@ int workspace_remove(int parent, const char *name, struct remove_left *ret_left)
     }
     trash = fd_open_beneath(parent, WORKSPACE_TRASH, DIRECTORY_FLAGS, 0);
     return remove_tree(trash, trashed, NULL, ret_left);
+}
+
+/* Without the right to look, it is taken to have something in it. */
+static bool is_empty(int parent, const char *name)
+{
+    int fd = fd_open_beneath(parent, name, DIRECTORY_FLAGS, 0);
+    CLEANUP_DIR DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (dir == NULL) {
+        fd_close(fd);
+        return false;
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        if (!text_equal(entry->d_name, ".") && !text_equal(entry->d_name, "..")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int workspace_set_aside(int parent, const char *name, struct err *err)
+{
+    CLEANUP_FREE char *new_name = NULL;
+    CLEANUP_FD int lost = -1;
+    char id[ID_SIZE];
+
+    if (!path_is_name(name) || is_reserved(name)) {
+        return err_set(err, ERR_BAD_PATH, 0, "not a name of a workspace");
+    }
+    if (is_empty(parent, name)) {
+        return workspace_discard(parent, name, err);
+    }
+    if (mkdirat(parent, WORKSPACE_LOST, S_IRWXU) < 0 && errno != EEXIST) {
+        return fail(err, errno, "the directory for lost workspaces cannot be made");
+    }
+    lost = fd_open_beneath(parent, WORKSPACE_LOST, DIRECTORY_FLAGS, 0);
+    new_name = alloc_printf("%.200s.%s", name, id_make("lost", id));
+    if (lost < 0 || rename_away(parent, name, lost, new_name) < 0) {
+        return errno == ENOENT ? 0 : fail(err, errno, "the workspace cannot be set aside");
+    }
+    return 1;
 }
 
 static void add_left(struct remove_left *sum, const struct remove_left *more)
@@ -256,7 +306,7 @@ int workspace_each(int parent, void (*visit)(void *context, const char *name), v
         return fail(err, sys, "the directory of workspaces cannot be read");
     }
     while ((entry = readdir(dir)) != NULL) {
-        if (path_is_name(entry->d_name) && !text_equal(entry->d_name, WORKSPACE_TRASH)) {
+        if (path_is_name(entry->d_name) && !is_reserved(entry->d_name)) {
             visit(context, entry->d_name);
         }
     }

@@ -16,6 +16,7 @@
 #include "lib/work/remove.h"
 
 #define WORKSPACE_TRASH ".trash" /* below the parent: what was discarded */
+#define WORKSPACE_LOST ".lost"   /* below the parent: what was set aside */
 
 /*
  * Opens the parent directory at an absolute path, made with mode 0700 if missing (its own parent
@@ -46,6 +47,13 @@ int workspace_discard(int parent, const char *name, struct err *err);
 int workspace_discard_part(int parent, int directory, const char *name, struct err *err);
 
 /*
+ * For a directory that nobody owns. An empty one is discarded; one with something in it goes to the
+ * lost ones, where nothing is ever removed. 1 set aside, 0 discarded or not there, -1 IO or
+ * STORE_FULL.
+ */
+int workspace_set_aside(int parent, const char *name, struct err *err);
+
+/*
  * Removes everything in the trash; what can't be removed stays there for the next time. 0, or -1
  * with *ret_left. Several threads may purge at once. cancel may be NULL.
  */
@@ -65,8 +73,8 @@ int workspace_remove(int parent, const char *name, struct remove_left *ret_left)
 int workspace_exchange(int parent, const char *name, const char *other, struct err *err);
 
 /*
- * Calls visit for the name of each workspace (not the trash), in no order. visit may discard it.
- * 0 or -1 IO.
+ * Calls visit for the name of each workspace (not the trash and the lost ones), in no order. visit
+ * may discard it. 0 or -1 IO.
  */
 int workspace_each(int parent, void (*visit)(void *context, const char *name), void *context,
                    struct err *err);

@@ -124,23 +124,40 @@ class Restarted(unittest.TestCase):
         self.assertEqual(self.daemon.get(short.path).status, 410)
 
     def test_repairs(self):
-        """Rows without a workspace get an empty one, workspaces without a row go."""
+        """
+        Rows without a workspace get an empty one; workspaces without a row go, but files in them are
+        kept aside, even where a session of that id is made meanwhile.
+        """
         session = sessionkit.Session(self.daemon, id="kept", labels={"a": "b"})
         session.put("f", b"1")
         self.daemon.finish()
         workspaces = self.daemon.state + "/workspaces"
         shutil.rmtree(f"{workspaces}/session-kept")
-        for name in ("session-orphan", "call-orphan", ".trash/del_orphan"):
-            os.makedirs(f"{workspaces}/{name}/deep")
+        for name in ("session-orphan/deep", "session-empty", "session-taken/deep", "call-orphan/deep",
+                     ".trash/del_orphan/deep", "staging_orphan/deep"):
+            os.makedirs(f"{workspaces}/{name}")
+            name = name.removesuffix("/deep")
             if self.daemon.user:
                 subprocess.run(["chown", "-R", self.daemon.user, f"{workspaces}/{name}"], check=True)
         self.begin()
+        taken = sessionkit.Session(self.daemon, id="taken")
+        self.assertEqual(taken.names(), [])
         self.assertEqual((session.get()["labels"], session.names()), ({"a": "b"}, []))
         session.put("f", b"2")
         self.assertEqual(session.shell("cat f")["stdout"], "2")
         harness.wait_for_none(lambda: [name for name in os.listdir(workspaces) +
-                                       os.listdir(workspaces + "/.trash") if "orphan" in name])
+                                       os.listdir(workspaces + "/.trash")
+                                       if "orphan" in name or "empty" in name])
+        kept = os.listdir(workspaces + "/.lost")
+        self.assertEqual(sorted(name.split(".")[0] for name in kept),
+                         ["session-orphan", "session-taken"])
+        for name in kept:
+            self.assertEqual(os.listdir(f"{workspaces}/.lost/{name}"), ["deep"])
+        census.wait_until(lambda: "sessions_and_workspaces_differed" in self.daemon.log(),
+                          harness.seconds(10), "a line of the log")
+        self.assertIn("session_without_workspace", self.daemon.log())
         session.delete()
+        taken.delete()
 
     def test_killed_again_and_again(self):
         """Whatever was answered is there; whatever is there is whole."""

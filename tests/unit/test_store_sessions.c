@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/base/alloc.h"
-#include "lib/base/buf.h"
+#include "lib/base/cleanup.h"
 #include "lib/store/rows_kernel.h"
 #include "lib/store/rows_session.h"
 #include "tests/unit/scratch.h"
@@ -220,15 +220,9 @@ static void pages_are_stable(void **state)
     rows_session_page_done(&second);
 }
 
-static void note(void *context, const struct rows_session *row)
-{
-    (void)buf_printf(context, "%s:%s ", row->id, row->workspace);
-}
-
 static void ends_of_life(void **state)
 {
     struct strv ids = { .items = NULL };
-    struct buf seen = BUF_INIT(100);
 
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -246,10 +240,33 @@ static void ends_of_life(void **state)
     assert_string_equal(ids.items[1], "s2");
     assert_int_equal(rows_session_expired(store, 9999, 1, &ids, NULL), 0);
     assert_int_equal(ids.count, 3);
-    assert_int_equal(rows_session_each(store, note, &seen, NULL), 0);
-    assert_string_equal(seen.data, "s0:s0 s1:s1 s2:s2 s3:s3 ");
-    buf_done(&seen);
     strv_done(&ids);
+}
+
+static void what_a_start_looks_for(void **state)
+{
+    static const char *const states[] = { "ready", "creating", "expired", "ready" };
+    CLEANUP_STRV struct strv half_made = { .items = NULL };
+    CLEANUP_STRV struct strv workspaces = { .items = NULL };
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        char id[16];
+        struct rows_session row;
+
+        (void)snprintf(id, sizeof(id), "s%zu", i);
+        row = session(id, 1000);
+        (void)snprintf(row.state, sizeof(row.state), "%s", states[i]);
+        row.owned = i != 3;
+        add(row);
+    }
+    assert_int_equal(rows_session_half_made(store, &half_made, NULL), 0);
+    assert_int_equal(half_made.count, 1);
+    assert_string_equal(half_made.items[0], "s1");
+    assert_int_equal(rows_session_workspaces(store, &workspaces, NULL), 0);
+    assert_int_equal(workspaces.count, 2);
+    assert_string_equal(workspaces.items[0], "s0");
+    assert_string_equal(workspaces.items[1], "s1");
 }
 
 static void found_by_their_options(void **state)
@@ -325,6 +342,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists, open_store, close_store),
         cmocka_unit_test_setup_teardown(pages_are_stable, open_store, close_store),
         cmocka_unit_test_setup_teardown(ends_of_life, open_store, close_store),
+        cmocka_unit_test_setup_teardown(what_a_start_looks_for, open_store, close_store),
         cmocka_unit_test_setup_teardown(found_by_their_options, open_store, close_store),
         cmocka_unit_test_setup_teardown(kernels, open_store, close_store),
     };

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A socket that was corked is not for long, while a large file is sent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "lib/base/clock.h"
 #include "server/uncork.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -290,6 +291,39 @@ static void every_workspace_is_visited(void **state)
     assert_string_equal(seen, "two");
 }
 
+static void what_nobody_owns(void **state)
+{
+    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int lost = -1;
+    CLEANUP_FD int made = -1;
+    CLEANUP_FD int other = -1;
+    DIR *dir;
+    const struct dirent *entry;
+    size_t count = 0;
+
+    (void)state;
+    assert_int_equal(workspace_create(parent, "empty", &other, NULL), 0);
+    assert_int_equal(workspace_set_aside(parent, "empty", NULL), 0);
+    assert_int_equal(workspace_set_aside(parent, "empty", NULL), 0);
+    assert_int_equal(workspace_set_aside(parent, WORKSPACE_LOST, NULL), -1);
+    for (int i = 0; i < 2; i++) { /* also twice the same name */
+        assert_int_equal(workspace_create(parent, "full", &made, NULL), 0);
+        scratch_file(made, "x", "1");
+        assert_int_equal(fchmod(made, i == 0 ? 0555 : 0), 0);
+        fd_clear(&made);
+        assert_int_equal(workspace_set_aside(parent, "full", NULL), 1);
+    }
+    lost = openat(parent, WORKSPACE_LOST, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(lost >= 0);
+    dir = fdopendir(CLEANUP_TAKE_FD(lost));
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        count += strncmp(entry->d_name, "full.", 5) == 0 ? 1 : 0;
+    }
+    assert_int_equal(closedir(dir), 0);
+    assert_int_equal(count, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +337,7 @@ int main(void)
         cmocka_unit_test_setup(links_are_not_followed, scratch_fresh),
         cmocka_unit_test_setup(what_cannot_be_removed_is_told, scratch_fresh),
         cmocka_unit_test_setup(a_removal_can_be_stopped, scratch_fresh),
+        cmocka_unit_test_setup(what_nobody_owns, scratch_fresh),
         cmocka_unit_test_setup(exchange, scratch_fresh),
         cmocka_unit_test_setup(every_workspace_is_visited, scratch_fresh),
     };
