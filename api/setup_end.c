@@ -15,19 +15,33 @@
 /* Of what the setup wrote last, as much as fits into the detail of a problem. */
 #define LAST_WORDS 240
 
-/* The end of a text, without blanks behind it and without half a character in front. */
+/* Where a text that is cut at `start` goes on: at a line, or at a word, or at a character. */
+static size_t next_start(const char *data, size_t start, size_t end)
+{
+    const char *line = memchr(data + start - 1, '\n', end - start);
+    const char *word = memchr(data + start - 1, ' ', end - start);
+
+    if (line != NULL || word != NULL) {
+        return (size_t)((line != NULL ? line : word) + 1 - data);
+    }
+    while (start < end && ((unsigned char)data[start] & 0xC0) == 0x80) {
+        start++;
+    }
+    return start;
+}
+
+/* The end of a text, without blanks behind it, from the start of a line if one is near enough. */
 static const char *last_words(const struct buf *text, size_t *ret_size)
 {
     const char *data = text->data == NULL ? "" : text->data;
     size_t end = text->size;
-    size_t start;
+    size_t start = 0;
 
     while (end > 0 && strchr(" \t\r\n", data[end - 1]) != NULL) {
         end--;
     }
-    start = end > LAST_WORDS ? end - LAST_WORDS : 0;
-    while (start > 0 && start < end && ((unsigned char)data[start] & 0xC0) == 0x80) {
-        start++;
+    if (end > LAST_WORDS) {
+        start = next_start(data, end - LAST_WORDS, end);
     }
     *ret_size = end - start;
     return data + start;

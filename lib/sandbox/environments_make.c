@@ -35,15 +35,21 @@
 /*
  * Arguments: the setup's shell text or an empty one, then the modules. All that is written goes
  * one way, so that the log has it in its order. The modules are imported by a plain interpreter:
- * the traceback of one that is missing ends the log, and bytecode is written while it can be.
+ * the log has the traceback of one that fails, and its name at the end; bytecode is written while it
+ * can be.
  */
 #define BUILD                                           \
     "exec 2>&1\n"                                       \
     "if [ -n \"$1\" ]; then sh -c \"$1\" || exit; fi\n" \
     "shift\n"                                           \
     "[ $# -eq 0 ] || exec python3 -c '"                 \
-    "import importlib, sys\n"                           \
-    "for name in sys.argv[1:]: importlib.import_module(name)' \"$@\"\n"
+    "import importlib, sys, traceback\n"                \
+    "for name in sys.argv[1:]:\n"                       \
+    "    try:\n"                                        \
+    "        importlib.import_module(name)\n"           \
+    "    except BaseException as why:\n"                \
+    "        traceback.print_exc()\n"                   \
+    "        sys.exit(f\"{name} can not be preloaded: {type(why).__name__}: {why}\")' \"$@\"\n"
 
 static void set_state(struct rows_environment *row, enum environments_state state)
 {

@@ -353,9 +353,12 @@ class Preloaded(Case):
     def test_a_missing_module_fails_the_environment(self):
         reply = self.build(name="short", preload=["json", "no_such_module"])
         self.assert_problem(reply, 422, "setup_failed")
-        wanted = "ModuleNotFoundError: No module named 'no_such_module'"
-        self.assertIn(wanted, reply.json["detail"])
-        self.assertEqual(self.log_of("short").splitlines()[-1], wanted)
+        wanted = ("no_such_module can not be preloaded: ModuleNotFoundError: "
+                  "No module named 'no_such_module'")
+        log = self.log_of("short").splitlines()
+        self.assertEqual(log[-1], wanted)
+        said = reply.json["detail"].removeprefix("the setup ended with exit code 1: ").splitlines()
+        self.assertEqual(said, log[-len(said):])
         self.assertEqual(self.get("short").json["state"], "failed")
         self.drop("short")
 

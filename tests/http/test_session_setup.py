@@ -75,7 +75,11 @@ class Steps(sessionkit.Case):
                              ("echo only-out; exit 1", ["exit code 1", "only-out"]),
                              ("kill -9 $$", ["137"]), ("exec no-such-program", ["127", "not found"]),
                              ("for i in $(seq 1000); do echo line-$i >&2; done; exit 3",
-                              ["exit code 3", "line-1000"])):
+                              ["exit code 3: line-9", "line-1000"]),
+                             # Cut where a line begins, or a word, or a character.
+                             ("for i in $(seq 100); do printf 'word%d ' $i; done; exit 4",
+                              ["exit code 4: word", "word100"]),
+                             ("printf 'é%.0s' $(seq 400); exit 5", ["exit code 5: éé"])):
             with self.subTest(setup=setup):
                 reply = self.create(id="bad", setup=setup)
                 self.assert_problem(reply, 422, "setup_failed")
