@@ -35,8 +35,8 @@
 /*
  * Arguments: the setup's shell text or an empty one, then the modules. All that is written goes
  * one way, so that the log has it in its order. The modules are imported by a plain interpreter:
- * the log has the traceback of one that fails, and its name at the end; bytecode is written while it
- * can be.
+ * the log has the traceback of one that fails, and its name at the end; bytecode is written while
+ * it can be.
  */
 #define BUILD                                           \
     "exec 2>&1\n"                                       \

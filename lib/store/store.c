@@ -216,7 +216,8 @@ static int prepare_database(struct store *store, struct err *err)
 static void advise(struct err *err)
 {
     if (err != NULL && err->code == ERR_NOT_READY && err->remedy[0] == '\0') {
-        (void)err_remedy(err, "move kernd.db away: sessions are lost, their files go to workspaces/.lost");
+        (void)err_remedy(
+            err, "move kernd.db away: sessions are lost, their files go to workspaces/.lost");
     }
 }
 
