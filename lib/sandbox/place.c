@@ -180,7 +180,10 @@ int place_prepare(struct place *place, const struct run_request *request, struct
     if (request->track_files && scan_take(place->root, &census_options, &place->before, err) < 0) {
         return err_prefix(err, "census of the workspace");
     }
-    spawn_settle();
+    /* In a fresh workspace nobody has written; beside a flood the wait may be long. */
+    if (request->file_count > 0 || request->session != NULL || request->workspace != NULL) {
+        spawn_settle();
+    }
     return 0;
 }
 
