@@ -6,12 +6,14 @@ Every argument and variable is looked at, in order; whatever is missing, unknown
 place is a usage error in kern's form, which kernd then shows. If all is right, bubblewrap makes the
 box: the image is the host's own files. Images are what lies in the cache directory's "known".
 """
+import ctypes
 import json
 import os
 import re
 import sys
 import time
 
+PR_SET_PDEATHSIG = 1
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME", "/nonexistent"), "kern")
 VARIABLES = {"HOME", "PATH", "LANG", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
              "KERN_NO_SCOPE", "KERN_ALLOW_UNCAPPED", "KERN_CONFIG", "KERN_QUIET", "KERN_SECCOMP",
@@ -200,6 +202,9 @@ def main():
     else:
         check_environment()
         words = parse(sys.argv[1:])
+        # kern ends with kernd by the death signal that it gets from there. One that strikes bwrap
+        # before its uid map leaves a child of it waiting for ever, so bwrap asks for its own.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0)
         os.execv("/usr/bin/bwrap", [
             "bwrap", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
             "--unshare-cgroup-try", "--as-pid-1", "--die-with-parent", "--new-session",
