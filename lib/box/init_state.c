@@ -29,8 +29,15 @@ void init_state_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* A type of its own in glibc, where getrlimit(2) takes no other; an int in musl. */
+#ifdef __GLIBC__
+typedef __rlimit_resource_t resource_t;
+#else
+typedef int resource_t;
+#endif
+
 /* Lowers a limit, never above what is already the hard one. */
-static void limit(int resource, rlim_t soft, rlim_t hard)
+static void limit(resource_t resource, rlim_t soft, rlim_t hard)
 {
     struct rlimit value;
 
