@@ -16,7 +16,7 @@
 #include "lib/base/fd.h"
 #include "server/exchange.h"
 
-#define PIECE ((size_t)256 << 10)  /* written to disk in one go */
+#define PIECE ((size_t)1 << 20)    /* written to disk in one go */
 #define CHUNK ((size_t)64 << 10)   /* more than libmicrohttpd hands over in one call */
 #define MEMORY ((size_t)256 << 20) /* of all JSON bodies on their way */
 
@@ -95,6 +95,9 @@ static int write_piece(struct exchange *exchange, struct err *err)
     if (fd_write_full(exchange->call.body_file, exchange->body.data, exchange->body.size) < 0) {
         return spool_error(err);
     }
+    /* On its way to the disk while the next ones come: whoever keeps the file waits for all of it
+     * (fsync(2)). Only an advance, so it may fail (sync_file_range(2)). */
+    (void)sync_file_range(exchange->call.body_file, 0, 0, SYNC_FILE_RANGE_WRITE);
     buf_reset(&exchange->body);
     return 0;
 }
