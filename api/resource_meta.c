@@ -8,6 +8,7 @@
 #include "api/resource_meta.h"
 
 #include "api/document.h"
+#include "api/limits_out.h"
 #include "api/member_out.h"
 #include "api/resource.h"
 #include "lib/base/clock.h"
@@ -132,30 +133,11 @@ static void write_languages(struct json_out *json, struct sandbox *sandbox)
     json_out_close(json, ']');
 }
 
-/* A value of 0 is no cap. */
 static void write_limits(struct json_out *json, const char *name, const struct limits *limits)
 {
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {
-        { "timeoutS", limits->timeout_s },
-        { "memoryMb", (double)limits->memory_mb },
-        { "cpus", limits->cpus },
-        { "pids", (double)limits->pids },
-        { "diskMb", (double)limits->disk_mb },
-        { "maxOutputBytes", (double)limits->max_output_bytes },
-    };
-
     json_out_key(json, name);
     json_out_open(json, '{');
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (rows[i].value > 0) {
-            member_out_number(json, rows[i].name, rows[i].value);
-        } else {
-            member_out_string(json, rows[i].name, NULL);
-        }
-    }
+    limits_out_members(json, limits);
     json_out_close(json, '}');
 }
 

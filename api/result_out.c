@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/limits_out.h"
 #include "api/member_out.h"
 #include "api/parts_out.h"
 #include "api/problem.h"
@@ -231,12 +232,7 @@ static void write_limits(struct json_out *json, const struct limits *limits,
 {
     json_out_key(json, "limits");
     json_out_open(json, '{');
-    member_out_cap(json, "timeoutS", limits->timeout_s);
-    member_out_cap(json, "memoryMb", (double)limits->memory_mb);
-    member_out_cap(json, "cpus", limits->cpus);
-    member_out_cap(json, "pids", (double)limits->pids);
-    member_out_cap(json, "diskMb", (double)limits->disk_mb);
-    member_out_cap(json, "maxOutputBytes", (double)limits->max_output_bytes);
+    limits_out_members(json, limits);
     json_out_key(json, "enforced");
     json_out_open(json, '{');
     member_out_string(json, "memory", enforced->memory);

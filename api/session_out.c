@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/limits_out.h"
 #include "api/member_out.h"
 #include "api/percent.h"
 #include "lib/base/buf.h"
@@ -99,16 +100,6 @@ static void write_caps(struct json_out *json, const struct choice *choice)
     write_texts(json, "capDrop", choice->some_caps ? &choice->cap_drop : &list);
 }
 
-static void write_limits(struct json_out *json, const struct limits *limits)
-{
-    member_out_cap(json, "timeoutS", limits->timeout_s);
-    member_out_cap(json, "memoryMb", (double)limits->memory_mb);
-    member_out_cap(json, "cpus", limits->cpus);
-    member_out_cap(json, "pids", (double)limits->pids);
-    member_out_cap(json, "diskMb", (double)limits->disk_mb);
-    member_out_cap(json, "maxOutputBytes", (double)limits->max_output_bytes);
-}
-
 static void write_options(struct json_out *json, const struct options *options)
 {
     json_out_key(json, "options");
@@ -125,7 +116,7 @@ static void write_options(struct json_out *json, const struct options *options)
     member_out_string(json, "snapshotId", options->snapshot);
     member_out_string(json, "environment", options->environment);
     session_out_preload(json, &options->preload);
-    write_limits(json, &options->limits);
+    limits_out_members(json, &options->limits);
     member_out_bool(json, "requireLimits", options->require_limits);
     member_out_bool(json, "network", options->network);
     member_out_string(json, "isolation", options->boot ? "boot" : "auto");

@@ -154,6 +154,19 @@ static int start(const struct connect *way, pid_t *ret_pid)
     return failed;
 }
 
+/*
+ * Of clients that start servers at the same time all but one have one too many: it waits for the
+ * lock, in case its owner was just leaving, and would take over once that one is stopped. Who could
+ * connect knows better: a server has the lock before anybody can, and does not leave before it has
+ * looked who did.
+ */
+static void end_if_waiting(const struct connect *way, pid_t pid)
+{
+    if (dirs_lock_owner(way->state_dir) != pid) {
+        (void)kill(pid, SIGTERM);
+    }
+}
+
 /* A server that ends at once may have found another one there already. */
 static int wait_for_server(const struct connect *way, pid_t pid, struct err *err)
 {
@@ -170,6 +183,9 @@ static int wait_for_server(const struct connect *way, pid_t pid, struct err *err
         ended = ended || waitpid(pid, NULL, WNOHANG) == pid;
     }
     if (fd >= 0) {
+        if (!ended) {
+            end_if_waiting(way, pid);
+        }
         return fd;
     }
     (void)err_set(err, ERR_IO, 0, "the kernd server could not be started");

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,13 +111,22 @@ static int locked_by_another(int fd, const char *state_dir, struct err *err)
     return err_remedy(err, "stop it, or name another directory with --state");
 }
 
+/* The signals that end a daemon are blocked from its start on, and read once it serves. */
+static bool is_told_to_end(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGTERM) > 0 || sigismember(&pending, SIGINT) > 0);
+}
+
 /* flock(2) knows no time limit. */
 static int wait_for_lock(int fd, int wait_ms)
 {
     const int64_t deadline = clock_deadline_after_ms(wait_ms);
 
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK || clock_passed(deadline)) {
+        if (errno != EWOULDBLOCK || clock_passed(deadline) || is_told_to_end()) {
             return -1;
         }
         (void)poll(NULL, 0, LOOK_MS);

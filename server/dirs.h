@@ -20,7 +20,8 @@ int dirs_make_private(const char *path, uid_t uid, gid_t gid, struct err *err);
 /*
  * Locks a state directory (flock(2) on its file `lock`, which holds the owner's pid). The
  * descriptor is the lock: it ends with the process. -1 with err CONFLICT naming the pid that has
- * it, after waiting so long for its end (milliseconds, 0: not at all).
+ * it, after waiting so long for its end (milliseconds, 0: not at all) or until SIGTERM or SIGINT is
+ * pending.
  */
 int dirs_lock(const char *state_dir, int wait_ms, struct err *err);
 

@@ -97,6 +97,16 @@ class Control(unittest.TestCase):
         self.assertEqual([end[0] for end in ends], [0] * 4, ends)
         self.assertEqual(len({end[1] for end in ends}), 1, ends)
 
+    def test_no_server_waits_to_take_over(self):
+        """Of servers that were started at once: with the one that serves all have ended."""
+        for _ in range(5):
+            for process in [self.spawn("start") for _ in range(4)]:
+                self.assertEqual(self.end(process)[0], 0)
+            self.assertEqual(self.kernd("stop")[0], 0)
+            census.wait_gone(lambda: census.with_argument(self.daemon.state), harness.seconds(5),
+                             "servers")
+            self.assertEqual(self.kernd("status"), (3, "not running\n", ""))
+
     def test_after_a_crash(self):
         pid, _ = self.running("start")
         os.kill(pid, signal.SIGKILL)

@@ -35,12 +35,14 @@ struct notes {
 };
 
 /* By number, since libc has no wrapper for most. Arguments that would fail anyway do no harm. */
-static const struct {
+struct attempt {
     const char *name;
     long number;
     long arguments[5];
-    int error;
-} refused[] = {
+    int error; /* the filter's, or what the kernel says of these arguments, past the filter */
+};
+
+static const struct attempt refused[] = {
     { "mount", SYS_mount, { 0 }, EPERM },
     { "umount2", SYS_umount2, { 0 }, EPERM },
     { "pivot_root", SYS_pivot_root, { 0 }, EPERM },
@@ -76,6 +78,25 @@ static void *note_mount(void *context)
     return NULL;
 }
 
+static void attempt_all(const struct attempt *attempts, size_t count, int *errors)
+{
+    for (size_t i = 0; i < count; i++) {
+        const long *a = attempts[i].arguments;
+
+        errors[i] = syscall(attempts[i].number, a[0], a[1], a[2], a[3], a[4], 0) < 0 ? errno : 0;
+    }
+}
+
+static void check_all(const struct attempt *attempts, size_t count, const int *errors)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (errors[i] != attempts[i].error) {
+            fail_msg("%s (%zu): errno %d instead of %d", attempts[i].name, i, errors[i],
+                     attempts[i].error);
+        }
+    }
+}
+
 static int map_and_read(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -95,11 +116,8 @@ static void *work_confined(void *context)
     pthread_t thread;
 
     notes->confined = confine_thread(&notes->err);
-    for (size_t i = 0; notes->confined == 0 && i < REFUSED; i++) {
-        const long *a = refused[i].arguments;
-
-        notes->errors[i] =
-            syscall(refused[i].number, a[0], a[1], a[2], a[3], a[4], 0) < 0 ? errno : 0;
+    if (notes->confined == 0) {
+        attempt_all(refused, REFUSED, notes->errors);
     }
     notes->mapped = map_and_read();
     if (pthread_create(&thread, NULL, note_mount, &notes->child_error) == 0) {
@@ -119,12 +137,7 @@ static void a_confined_thread(void **state)
     if (notes.confined < 0) {
         fail_msg("confine_thread: %s", notes.err.msg);
     }
-    for (size_t i = 0; i < REFUSED; i++) {
-        if (notes.errors[i] != refused[i].error) {
-            fail_msg("%s (%zu): errno %d instead of %d", refused[i].name, i, notes.errors[i],
-                     refused[i].error);
-        }
-    }
+    check_all(refused, REFUSED, notes.errors);
     /* What kernd does all the time works, threads included, and those are confined too. */
     assert_true(notes.mapped);
     assert_int_equal(notes.child_error, EPERM);
@@ -133,12 +146,7 @@ static void a_confined_thread(void **state)
 /* ---- threads that start boxes ---- */
 
 /* What none of their children needs, and some of what they do need. */
-static const struct {
-    const char *name;
-    long number;
-    long arguments[5];
-    int error; /* the filter's, or what the kernel says of these arguments, past the filter */
-} of_starters[] = {
+static const struct attempt of_starters[] = {
     { "bpf", SYS_bpf, { 0 }, EPERM },
     { "perf_event_open", SYS_perf_event_open, { 0 }, EPERM },
     { "keyctl", SYS_keyctl, { 0 }, EPERM },
@@ -184,11 +192,8 @@ static void *work_as_starter(void *context)
     pid_t child;
 
     notes->confined = confine_starter(&notes->err);
-    for (size_t i = 0; notes->confined == 0 && i < OF_STARTERS; i++) {
-        const long *a = of_starters[i].arguments;
-
-        notes->errors[i] =
-            syscall(of_starters[i].number, a[0], a[1], a[2], a[3], a[4], 0) < 0 ? errno : 0;
+    if (notes->confined == 0) {
+        attempt_all(of_starters, OF_STARTERS, notes->errors);
     }
     child = fork();
     if (child == 0) {
@@ -214,12 +219,7 @@ static void a_thread_that_starts_boxes(void **state)
     if (notes.confined < 0) {
         fail_msg("confine_starter: %s", notes.err.msg);
     }
-    for (size_t i = 0; i < OF_STARTERS; i++) {
-        if (notes.errors[i] != of_starters[i].error) {
-            fail_msg("%s (%zu): errno %d instead of %d", of_starters[i].name, i, notes.errors[i],
-                     of_starters[i].error);
-        }
-    }
+    check_all(of_starters, OF_STARTERS, notes.errors);
     assert_true(WIFEXITED(notes.status));
     assert_int_equal(WEXITSTATUS(notes.status), 7);
     assert_int_equal(notes.thread_error, EPERM);
