@@ -42,12 +42,6 @@ void member_out_measured(struct json_out *json, const char *name, int64_t value)
     }
 }
 
-void member_out_number(struct json_out *json, const char *name, double value)
-{
-    json_out_key(json, name);
-    json_out_number(json, value);
-}
-
 void member_out_cap(struct json_out *json, const char *name, double value)
 {
     json_out_key(json, name);

@@ -19,7 +19,6 @@ void member_out_bool(struct json_out *json, const char *name, bool value);
 void member_out_count(struct json_out *json, const char *name, uint64_t value);
 /* What was not measured is negative, and null. */
 void member_out_measured(struct json_out *json, const char *name, int64_t value);
-void member_out_number(struct json_out *json, const char *name, double value);
 /* A cap or a timer: 0 is none, and null. */
 void member_out_cap(struct json_out *json, const char *name, double value);
 /* As json_out_ms: negative is null. */
