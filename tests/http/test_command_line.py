@@ -287,7 +287,11 @@ class Sessions(commandkit.Case):
 
     def test_kill(self):
         name = self.session()
-        execution = self.kernd("run", "-s", name, "-d", "sleep", "300").decode().strip()
+        execution = self.kernd("run", "-s", name, "-d", "--", "sh", "-c",
+                               "echo up; sleep 300").decode().strip()
+        # Before its program runs it would be cancelled, which is another end.
+        census.wait_until(lambda: self.kernd("logs", execution) == b"up\n", harness.seconds(20),
+                          "its first words")
         self.assertIn(execution.encode(), self.kernd("top"))
         self.kernd("kill", execution)
         self.kernd("logs", "-f", execution, code=137)
