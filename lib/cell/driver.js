@@ -87,9 +87,12 @@ function compile(source, module) {
   return new vm.Script(rewritten, { filename: NAME });
 }
 
-function evaluate(file, module) {
+function read(file) {
+  return readFileSync(file, 'utf8').replace(/^\ufeff/, '');
+}
+
+function evaluate(source, module) {
   const directory = process.cwd();
-  const source = readFileSync(file, 'utf8').replace(/^\ufeff/, '');
   let script;
   try {
     script = compile(source, module);
@@ -115,9 +118,8 @@ function receive(size) {
   return data;
 }
 
-// The fields of the one CELL frame. kernd wrote it: it is well-formed.
-function receiveCell() {
-  const payload = receive(receive(5).readUInt32BE(1));
+// The fields of the payload of a CELL frame. kernd wrote it: it is well-formed.
+function fieldsOf(payload) {
   const fields = {};
   for (let at = 10; at < payload.length;) {
     const end = at + 5 + payload.readUInt32BE(at + 1);
@@ -125,6 +127,10 @@ function receiveCell() {
     at = end;
   }
   return fields;
+}
+
+function receiveCell() {
+  return fieldsOf(receive(receive(5).readUInt32BE(1)));
 }
 
 function sayReady() {
@@ -155,17 +161,45 @@ function warmUp(module) {
   pipe._handle.close();
   new Console({ stdout: nowhere, colorMode: false }).log('%s', 1, { key: [1.5, 'text'] }, new Map());
   compile('(() => [0])()', module).runInThisContext();
+  const field = Buffer.from([...Array(10), FIELD_NAME, 0, 0, 0, 1, 0x30]);
+  setEnvironment(fieldsOf(Buffer.concat([field]))[FIELD_NAME]);
+  read('/proc/self/statm');
+  // What all of this has put off would be done, and compiled, at the end of the code instead.
+  process._tickCallback?.();
+}
+
+// At the end of a program that no longer listens node would give back each piece of memory that it has,
+// which the end of the process does anyway: half a millisecond. It ends as by process.exit() instead.
+// Nothing of this is on the stack, or among the listeners, of code that runs. What ends with another
+// code may be an error that node has yet to print.
+function endQuickly() {
+  const { emit } = process;
+  const emitOrEnd = function emitOrEnd(name, ...rest) {
+    if (name === 'exit' && rest[0] === 0) process.reallyExit(0);
+    return Reflect.apply(emit, this, [name, ...rest]);
+  };
+  Object.defineProperty(process, 'emit', {
+    get: () => (process._exiting && process.listenerCount('exit') === 0 ? emitOrEnd : emit),
+    set(value) {
+      Object.defineProperty(process, 'emit', {
+        value, writable: true, configurable: true, enumerable: true,
+      });
+    },
+    configurable: true,
+    enumerable: false,
+  });
 }
 
 function runCell() {
   const module = install(NAME);
   muteLoaderWarning();
   warmUp(module);
+  endQuickly();
   sayReady();
   const fields = receiveCell();
   closeSync(LINK);
   setEnvironment(fields[FIELD_ENVIRONMENT] ?? '');
-  evaluate(fields[FIELD_NAME], module);
+  evaluate(read(fields[FIELD_NAME]), module);
 }
 
 runCell();

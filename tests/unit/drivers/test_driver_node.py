@@ -34,6 +34,18 @@ SAME_AS_EVAL = (
     "setImmediate(() => console.log('immediate')); Promise.resolve().then(() => console.log('micro'))",
     "process.on('exit', () => console.log('end', process.listenerCount('exit')))",
     "function foo() {} console.log(typeof globalThis.foo)", "42",
+    "process.on('exit', (c) => { console.log(1, c); process.exitCode = 5 }); "
+    "process.on('exit', (c) => console.log(2, c, process.exitCode))",
+    "process.on('exit', () => { throw new Error('late') }); process.on('exit', () => console.log(2))",
+    "process.on('exit', () => process.exit(6)); process.on('exit', () => console.log(2))",
+    "process.emit('exit', 3); console.log('still here')",
+    "for (let i = 0; i < 10; i++) process.on('exit', () => console.log(i)); console.log(process.emit('x'))",
+    "process.once('beforeExit', () => { console.log('before'); setTimeout(() => console.log('more'), 5) })",
+    "process.stdout.write('x'.repeat(3000000)); process.exitCode = 2",
+    "process.on('exit', () => { setTimeout(() => console.log('never'), 1); console.log('end') })",
+    "new (require('worker_threads').Worker)('process.exit(3)', { eval: true }).on('exit', console.log)",
+    "process.emit = () => console.log('mine'); process.emit('x')",
+    "console.log(Object.keys(process).includes('emit'), process.listenerCount('exit'))",
 )
 FIRST_LINES_AS_EVAL = (
     "throw new Error('x')", "let x = ;", "Promise.reject(new Error('r'))", "undefinedName",
