@@ -400,7 +400,7 @@ PACKAGES := gcc musl-tools make pkg-config bubblewrap libmicrohttpd-dev libjson-
     libedit2 libcmocka-dev python3 python3-yaml curl python3-pip bzip2 xz-utils zstd libarchive-tools
 # Beside the tools, shells to complete in, programs that attack servers, and the Python packages that
 # must work in a box.
-PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-14-dev gcovr shellcheck git mandoc zsh fish \
+PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-dev gcovr shellcheck git mandoc zsh fish \
     slowhttptest wrk hey \
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
 # Of tests/vm, which installs them when it is run; here for those who want all at once (VM=1).

@@ -116,6 +116,8 @@
         "run kernd where it owns a cgroup subtree, or leave \"requireLimits\" out") \
     ROW(SETUP_FAILED, 422, "setup_failed", false, 0, "The setup step failed", \
         "read the output of the setup step and correct it") \
+    ROW(PRELOAD_FAILED, 422, "preload_failed", false, 0, "A module of \"preload\" can't be imported", \
+        "correct its name, or have the setup install it; the environment's log has the traceback") \
     ROW(TOO_MANY_REQUESTS, 429, "too_many_requests", LATER, 1, "Too many requests at once", \
         "send fewer requests in parallel") \
     ROW(INTERNAL, 500, "internal", false, 0, "Internal error", \

@@ -11,6 +11,7 @@
 
 #include "api/problem.h"
 #include "lib/base/buf.h"
+#include "lib/sandbox/environments.h"
 
 /* Of what the setup wrote last, as much as fits into the detail of a problem. */
 #define LAST_WORDS 240
@@ -47,7 +48,20 @@ static const char *last_words(const struct buf *text, size_t *ret_size)
     return data + start;
 }
 
-static void describe_failure(const struct run_result *result, struct err *err)
+/* Did the setup of an environment succeed, and an import behind it fail? */
+static bool is_of_preload(const struct execution *setup, const struct run_result *result,
+                          const char *words, size_t size)
+{
+    const char *line = memrchr(words, '\n', size);
+    const size_t before = line == NULL ? 0 : (size_t)(line + 1 - words);
+
+    return execution_request(setup)->builds != NULL && result->exit_code == 1 &&
+           memmem(words + before, size - before, ENVIRONMENTS_NOT_PRELOADED,
+                  sizeof(ENVIRONMENTS_NOT_PRELOADED) - 1) != NULL;
+}
+
+static void describe_failure(const struct execution *setup, const struct run_result *result,
+                             struct err *err)
 {
     const struct buf *text =
         result->stderr_data.size > 0 ? &result->stderr_data : &result->stdout_data;
@@ -57,6 +71,8 @@ static void describe_failure(const struct run_result *result, struct err *err)
     if (result->fault != RUN_FAULT_NONE) {
         (void)err_set(err, ERR_SETUP_FAILED, 0, "the setup ended with the fault \"%s\": %.*s",
                       run_fault_text(result->fault), (int)size, words);
+    } else if (is_of_preload(setup, result, words, size)) {
+        (void)err_set(err, ERR_PRELOAD_FAILED, 0, "the import failed: %.*s", (int)size, words);
     } else {
         (void)err_set(err, ERR_SETUP_FAILED, 0, "the setup ended with exit code %d: %.*s",
                       result->exit_code, (int)size, words);
@@ -73,7 +89,7 @@ int setup_end_judge(const struct execution *setup, enum wait_end end, struct err
     if (result->fault == RUN_FAULT_NONE && result->has_exit_code && result->exit_code == 0) {
         return 0;
     }
-    describe_failure(result, err);
+    describe_failure(setup, result, err);
     return -1;
 }
 

@@ -10,7 +10,9 @@
 #include "lib/base/err.h"
 #include "lib/sandbox/execution.h"
 
-/* 0 when the setup did what it should; -1 SETUP_FAILED with its last words, or the server's fault.
+/*
+ * 0 when the setup did what it should; -1 SETUP_FAILED or, for the modules of an environment,
+ * PRELOAD_FAILED, with its last words; or the server's fault.
  */
 int setup_end_judge(const struct execution *setup, enum wait_end end, struct err *err);
 

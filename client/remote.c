@@ -3,12 +3,11 @@
  * Job: find the server, connect, send requests.
  * Owns: the token's memory.
  * Threads: main.
- * May include: client, server/connect.h, server/places.h, lib/base.
+ * May include: client, server/{connect,dial,places}.h, lib/base.
  */
 #include "client/remote.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,12 +18,12 @@
 #include "lib/base/buf.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "server/dial.h"
 #include "server/places.h"
 
 #define TOKEN_FILE_MAX 4096
 #define HEAD_MAX ((size_t)64 << 10)
 #define PIECE ((size_t)128 << 10)
-#define DEFAULT_PORT "5376"
 
 /* ---- where ---- */
 
@@ -43,28 +42,6 @@ static int read_token(struct remote *remote, const char *path, struct err *err)
     return 0;
 }
 
-/* "http://HOST[:PORT][/]", the host perhaps in brackets. */
-static int read_url(struct remote *remote, const char *url, struct err *err)
-{
-    static const char scheme[] = "http://";
-    const char *host = url + sizeof(scheme) - 1;
-    const char *end;
-    size_t length;
-
-    if (!text_starts_with(url, scheme) || host[0] == '\0') {
-        (void)err_set(err, ERR_BAD_VALUE, 0, "%.100s is no URL of a server", url);
-        return err_remedy(err, "write http://HOST:PORT, as kernd serve prints it");
-    }
-    end = host[0] == '[' ? strchr(host, ']') : NULL;
-    end = end == NULL ? host : end + 1;
-    length = (size_t)(end - host) + strcspn(end, ":/");
-    remote->host = alloc_copy(host, length);
-    remote->port = host[length] == ':'
-                       ? alloc_copy(host + length + 1, strcspn(host + length + 1, "/"))
-                       : alloc_text(DEFAULT_PORT);
-    return 0;
-}
-
 int remote_open(const struct flags *options, struct remote *ret_remote, struct err *err)
 {
     const char *url = flags_value(options, "url");
@@ -78,7 +55,9 @@ int remote_open(const struct flags *options, struct remote *ret_remote, struct e
     }
     if (url != NULL) {
         token = token == NULL ? places_environment("KERND_TOKEN_FILE") : token;
-        return read_url(ret_remote, url, err) < 0 ? -1 : read_token(ret_remote, token, err);
+        return dial_read_url(url, &ret_remote->host, &ret_remote->port, err) < 0
+                   ? -1
+                   : read_token(ret_remote, token, err);
     }
     if (socket != NULL) {
         connect_at(&ret_remote->way, socket);
@@ -87,54 +66,39 @@ int remote_open(const struct flags *options, struct remote *ret_remote, struct e
     return connect_find(&ret_remote->way, 0, NULL, err);
 }
 
+static void forget_token(struct remote *remote)
+{
+    if (remote->token != NULL) {
+        explicit_bzero(remote->token, strlen(remote->token));
+    }
+    free(remote->token);
+    remote->token = NULL;
+}
+
 void remote_close(struct remote *remote)
 {
     connect_done(&remote->way);
     free(remote->host);
     free(remote->port);
-    if (remote->token != NULL) {
-        explicit_bzero(remote->token, strlen(remote->token));
-    }
-    free(remote->token);
+    forget_token(remote);
     *remote = (struct remote){ .host = NULL };
 }
 
 /* ---- connecting ---- */
 
-static int dial_tcp(const struct remote *remote, struct err *err)
+/* The user's own server may listen on TCP alone, and wants its token then. */
+static int dial_own(struct remote *remote, struct err *err)
 {
-    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
-    const size_t length = strlen(remote->host);
-    const bool brackets = remote->host[0] == '[' && length > 2;
-    CLEANUP_FREE char *name =
-        brackets ? alloc_copy(remote->host + 1, length - 2) : alloc_text(remote->host);
-    struct addrinfo *found = NULL;
-    int failed = 0;
-    int fd = -1;
+    CLEANUP_FD int fd = connect_open(&remote->way, err);
 
-    if (getaddrinfo(name, remote->port, &hints, &found) != 0) {
-        return err_set(err, ERR_IO, 0, "there is no host %.100s", name);
-    }
-    for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
-        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) < 0) {
-            failed = errno;
-            fd_clear(&fd);
-        }
-    }
-    freeaddrinfo(found);
-    if (fd >= 0) {
-        return fd;
-    }
-    (void)err_set(err, ERR_IO, failed, "no connection to %.100s:%.10s: %s", remote->host,
-                  remote->port, err_errno_text(failed));
-    return err_remedy(err, "start a server there: kernd serve --listen %.100s:%.10s", remote->host,
-                      remote->port);
+    forget_token(remote);
+    remote->token = fd >= 0 ? connect_token(&remote->way, err) : NULL;
+    return err->code == ERR_NONE ? CLEANUP_TAKE_FD(fd) : -1;
 }
 
-int remote_dial(const struct remote *remote, struct err *err)
+int remote_dial(struct remote *remote, struct err *err)
 {
-    return remote->host == NULL ? connect_open(&remote->way, err) : dial_tcp(remote, err);
+    return remote->host == NULL ? dial_own(remote, err) : dial_tcp(remote->host, remote->port, err);
 }
 
 /* ---- sending ---- */

@@ -15,7 +15,7 @@ struct remote {
     struct connect way; /* without a host */
     char *host;         /* of --url; NULL: a Unix socket */
     char *port;
-    char *token;
+    char *token; /* NULL: none is wanted */
 };
 
 /*
@@ -27,7 +27,7 @@ int remote_open(const struct flags *options, struct remote *ret_remote, struct e
 void remote_close(struct remote *remote);
 
 /* A blocking connection, -1 with err. */
-int remote_dial(const struct remote *remote, struct err *err);
+int remote_dial(struct remote *remote, struct err *err);
 
 /* As much as there is of a request (HTTP/1.1, RFC 9112). */
 struct remote_request {

@@ -70,6 +70,14 @@ static int interrupt(const struct watch *watch, int number)
     return ask_aside(watch->ask, &request);
 }
 
+/* A terminal echoes ^C where the cursor was; what is said next begins a line of its own. */
+static void end_line(const struct signalfd_siginfo *info)
+{
+    if (info->ssi_signo == SIGINT && info->ssi_code == SI_KERNEL && isatty(STDERR_FILENO) == 1) {
+        (void)fd_write_full(STDERR_FILENO, "\n", 1);
+    }
+}
+
 /* False: give up. */
 static bool take_signal(struct state *state)
 {
@@ -79,6 +87,7 @@ static bool take_signal(struct state *state)
     if (read(state->signals, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
         return true;
     }
+    end_line(&info);
     if (watch->leave || ++state->pressed > 2) {
         return false;
     }

@@ -73,7 +73,8 @@ const struct config_key config_keys_table[] = {
     { "idle_exit", CONFIG_NUMBER, AT(idle_exit_s), 0, 1e9, "SECONDS",
       "ends after so long without anything to do; 0: never (300 when started on demand)" },
     { "on_demand", CONFIG_SWITCH, AT(on_demand), 0, 0, NULL,
-      "clients start it when they need it: idle_exit is 300, and a predecessor is waited for" },
+      "clients start it when they need it: idle_exit is 300, a predecessor is waited for, and it "
+      "has its Unix socket in any case" },
     { "grace_s", CONFIG_NUMBER, AT(grace_s), 0, 3600, "SECONDS",
       "how long work may go on after SIGTERM" },
     { "max_timeout_s", CONFIG_NUMBER, AT(maxima.timeout_s), 0.001, 1e6, "SECONDS",

@@ -15,22 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
 #include "server/cli.h"
+#include "server/dial.h"
 #include "server/dirs.h"
 #include "server/places.h"
 
 #define START_LIMIT_S 20.0
 #define TRY_EVERY_MS 20
+#define READY_MAX ((size_t)8192)
+#define TOKEN_FILE_MAX 4096
 
 /* ---- where ---- */
 
@@ -92,6 +94,7 @@ void connect_at(struct connect *way, const char *socket)
 void connect_done(struct connect *way)
 {
     free(way->socket);
+    free(way->url);
     free(way->token);
     free(way->state_dir);
     free(way->runtime_dir);
@@ -102,26 +105,108 @@ void connect_done(struct connect *way)
 
 /* ---- connecting ---- */
 
-int connect_try(const struct connect *way)
+/* The value behind NAME in the line "NAME=value NAME=value ..."; fresh, NULL: there is none. */
+static char *value_of(const char *line, const char *name)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    const char *path = way->socket;
-    int fd;
-    int failed;
+    const size_t length = strlen(name);
 
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
+    for (const char *at = line; at != NULL && *at != '\0'; at = strchr(at, ' ')) {
+        at += strspn(at, " ");
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            return alloc_copy(at + length + 1, strcspn(at + length + 1, " \n"));
+        }
+    }
+    return NULL;
+}
+
+static int dial_url(const char *url)
+{
+    CLEANUP_FREE char *host = NULL;
+    CLEANUP_FREE char *port = NULL;
+    struct err err = ERR_INIT;
+
+    return dial_read_url(url, &host, &port, &err) == 0 ? dial_tcp(host, port, &err) : -1;
+}
+
+/*
+ * By what the server wrote when it was ready (ready.h). It may have crashed since: only who holds
+ * the lock is there.
+ */
+static int try_elsewhere(struct connect *way)
+{
+    CLEANUP_FREE char *path = alloc_printf("%s/ready", way->runtime_dir);
+    CLEANUP_FREE char *line = fd_read_file(path, READY_MAX, NULL);
+    CLEANUP_FREE char *socket = line == NULL ? NULL : value_of(line, "socket");
+    CLEANUP_FREE char *url = line == NULL ? NULL : value_of(line, "url");
+    int fd;
+
+    if ((socket == NULL && url == NULL) || text_equal(socket, way->socket) ||
+        dirs_lock_owner(way->state_dir) <= 0) {
         return -1;
     }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
+    fd = socket != NULL ? dial_unix(socket) : dial_url(url);
+    if (fd >= 0) {
+        char **found = socket != NULL ? &way->socket : &way->url;
+
+        free(*found);
+        *found = socket != NULL ? CLEANUP_TAKE(socket) : CLEANUP_TAKE(url);
+    }
+    return fd;
+}
+
+int connect_try(struct connect *way)
+{
+    int fd = way->url == NULL ? -1 : dial_url(way->url);
+    int failed;
+
+    if (fd >= 0) {
         return fd;
     }
+    free(way->url);
+    way->url = NULL;
+    fd = dial_unix(way->socket);
     failed = errno;
-    fd_close(fd);
-    errno = failed;
-    return -1;
+    if (fd < 0 && way->runtime_dir != NULL && (failed == ENOENT || failed == ECONNREFUSED)) {
+        fd = try_elsewhere(way);
+        errno = failed;
+    }
+    return fd;
+}
+
+/* ---- who asks ---- */
+
+char *connect_token(const struct connect *way, struct err *err)
+{
+    char *token;
+
+    if (way->url == NULL) {
+        return NULL;
+    }
+    token = fd_read_file(way->token, TOKEN_FILE_MAX, NULL);
+    if (token == NULL) {
+        (void)err_set(err, ERR_IO, errno, "the token file %.150s: %s", way->token,
+                      err_errno_text(errno));
+        (void)err_remedy(err, "kernd serve tells its token file when it starts");
+        return NULL;
+    }
+    token[strcspn(token, "\r\n")] = '\0';
+    return token;
+}
+
+int connect_authorize(const struct connect *way, struct buf *headers, struct err *err)
+{
+    struct err failed = ERR_INIT;
+    char *token = connect_token(way, &failed);
+
+    if (token != NULL) {
+        (void)buf_printf(headers, "Authorization: Bearer %s\r\n", token);
+        explicit_bzero(token, strlen(token));
+        free(token);
+    } else if (failed.code != ERR_NONE) {
+        *err = failed;
+        return -1;
+    }
+    return 0;
 }
 
 /* ---- starting ---- */
@@ -168,7 +253,7 @@ static void end_if_waiting(const struct connect *way, pid_t pid)
 }
 
 /* A server that ends at once may have found another one there already. */
-static int wait_for_server(const struct connect *way, pid_t pid, struct err *err)
+static int wait_for_server(struct connect *way, pid_t pid, struct err *err)
 {
     const int64_t deadline = clock_deadline_after_s(START_LIMIT_S);
     bool ended = false;
@@ -192,7 +277,7 @@ static int wait_for_server(const struct connect *way, pid_t pid, struct err *err
     return err_remedy(err, "its log tells why: %.200s", way->log);
 }
 
-int connect_open(const struct connect *way, struct err *err)
+int connect_open(struct connect *way, struct err *err)
 {
     const int fd = connect_try(way);
     pid_t pid = 0;

@@ -33,7 +33,6 @@
 #include "server/ready.h"
 #include "server/settle.h"
 
-#define DEFAULT_PORT "127.0.0.1:5376" /* 5-3-7-6 spells KERN on a telephone */
 #define LANE_THREADS 2
 #define LANE_QUEUE 1024
 #define TICK_MS 500
@@ -65,18 +64,9 @@ struct daemon {
 static int open_listeners(struct daemon *daemon, struct err *err)
 {
     const struct config *config = daemon->config;
-    CLEANUP_FREE char *unix_text = alloc_printf("unix:%s/kernd.sock", config->runtime_dir);
 
-    if (listen_inherit(&daemon->listens, err) < 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < config->listens.count; i++) {
-        if (listen_open(&daemon->listens, config->listens.items[i], err) < 0) {
-            return -1;
-        }
-    }
-    if (daemon->listens.count == 0 && (listen_open(&daemon->listens, unix_text, err) < 0 ||
-                                       listen_open(&daemon->listens, DEFAULT_PORT, err) < 0)) {
+    if (listen_open_all(&daemon->listens, &config->listens, config->runtime_dir, config->on_demand,
+                        err) < 0) {
         return -1;
     }
     for (size_t i = 0; i < daemon->listens.count; i++) {

@@ -66,7 +66,8 @@ static int check_places(struct doctor_report *report, struct config *config)
     }
     doctor_report_add(report, "account", DOCTOR_OK, "%s (%u)", account.name, (unsigned)account.uid);
     if (places_resolve(config, name, &err) < 0) {
-        add_error(report, "library", &err);
+        /* The state is the first that is looked for. */
+        add_error(report, config->state_dir == NULL ? "state" : "library", &err);
         return -1;
     }
     doctor_host_check_places(report, config, &account);

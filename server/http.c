@@ -29,6 +29,16 @@
 #error "libmicrohttpd 0.9.75 or later is needed"
 #endif
 
+/*
+ * From 1.0 on it unfolds the lines of a field (RFC 9112, 5.2) unless it is told to be strict.
+ * Before, it made another field of what is behind the fold, which http_guard.c refuses.
+ */
+#if MHD_VERSION >= 0x01000000
+#define STRICTLY MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
+#else
+#define STRICTLY
+#endif
+
 #define SILENCE_S 30 /* a connection without any byte either way is closed */
 
 struct http {
@@ -261,7 +271,8 @@ static struct MHD_Daemon *start_daemon(struct edge *edge)
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, edge, MHD_OPTION_URI_LOG_CALLBACK, on_target,
         edge, MHD_OPTION_NOTIFY_COMPLETED, on_completed, edge, MHD_OPTION_UNESCAPE_CALLBACK,
         on_unescape, NULL, MHD_OPTION_CONNECTION_LIMIT, limit, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)CONNECTION_SILENCE_S, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        (unsigned)CONNECTION_SILENCE_S, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        STRICTLY MHD_OPTION_END);
 }
 
 static void http_free(struct http *http)

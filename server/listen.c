@@ -17,13 +17,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
 #include "server/places.h"
 
 #define BACKLOG 511
-#define FIRST_INHERITED 3 /* SD_LISTEN_FDS_START of sd_listen_fds(3) */
+#define DEFAULT_PORT "127.0.0.1:5376" /* 5-3-7-6 spells KERN on a telephone */
+#define FIRST_INHERITED 3             /* SD_LISTEN_FDS_START of sd_listen_fds(3) */
 
 union address {
     struct sockaddr any;
@@ -272,6 +274,37 @@ int listen_open(struct listen_set *set, const char *text, struct err *err)
     }
     add(set, fd, is_unix);
     return 0;
+}
+
+static bool has_unix_socket(const struct listen_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (!set->sockets[i].tcp) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int listen_open_all(struct listen_set *set, const struct strv *addresses, const char *runtime_dir,
+                    bool for_client, struct err *err)
+{
+    CLEANUP_FREE char *own = alloc_printf("unix:%s/kernd.sock", runtime_dir);
+    bool is_default;
+
+    if (listen_inherit(set, err) < 0) {
+        return -1;
+    }
+    for (size_t i = 0; i < addresses->count; i++) {
+        if (listen_open(set, addresses->items[i], err) < 0) {
+            return -1;
+        }
+    }
+    is_default = set->count == 0;
+    if ((is_default || (for_client && !has_unix_socket(set))) && listen_open(set, own, err) < 0) {
+        return -1;
+    }
+    return is_default ? listen_open(set, DEFAULT_PORT, err) : 0;
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/err.h"
+#include "lib/base/strv.h"
 
 #define LISTEN_MAX 16
 
@@ -43,6 +44,14 @@ unsigned listen_inherited_count(void);
  * is replaced only if nobody listens on it. -1 with err: bad text, in use, or the system's word.
  */
 int listen_open(struct listen_set *set, const char *text, struct err *err);
+
+/*
+ * All of a daemon: those that are inherited and these addresses; when there are none, kernd.sock in
+ * its runtime directory and 127.0.0.1:5376. A client that starts a server comes by that socket,
+ * whatever else the settings name: for_client opens it beside TCP, too. 0, or -1 with err.
+ */
+int listen_open_all(struct listen_set *set, const struct strv *addresses, const char *runtime_dir,
+                    bool for_client, struct err *err);
 
 /* Is the address one that only this machine reaches? For a warning. */
 bool listen_is_local(const struct listen_socket *socket);

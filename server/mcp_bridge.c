@@ -72,20 +72,24 @@ static void refuse(struct bridge *bridge, const struct mcp_stdio_line *line, con
     (void)buf_append(&bridge->lines, "\n", 1);
 }
 
-/* Posts never block. */
-static int dial(const struct bridge *bridge, struct err *err)
+/* Posts never block. A server on TCP wants its token beside the headers of every request. */
+static int dial(struct bridge *bridge, struct buf *ret_headers, struct err *err)
 {
-    int fd = connect_open(&bridge->way, err);
+    CLEANUP_FD int fd = connect_open(&bridge->way, err);
 
-    if (fd >= 0 && fd_set_nonblocking(fd, true) < 0) {
-        fd_clear(&fd);
+    if (fd < 0 || connect_authorize(&bridge->way, ret_headers, err) < 0) {
+        return -1;
+    }
+    (void)buf_append(ret_headers, bridge->headers.data, bridge->headers.size);
+    if (fd_set_nonblocking(fd, true) < 0) {
         return err_set(err, ERR_IO, errno, "a connection: %s", err_errno_text(errno));
     }
-    return fd;
+    return CLEANUP_TAKE_FD(fd);
 }
 
 static void take_line(struct bridge *bridge, struct mcp_post *post, const char *text, size_t size)
 {
+    CLEANUP_BUF struct buf headers = BUF_INIT(HEADERS_MAX);
     struct buf body = BUF_INIT(LINE_MAX_SIZE);
     struct mcp_stdio_line line;
     struct err err = ERR_INIT;
@@ -98,8 +102,8 @@ static void take_line(struct bridge *bridge, struct mcp_post *post, const char *
     mcp_stdio_read(body.data, body.size, &line);
     if (line.unreadable) {
         refuse(bridge, &line, "the line is not JSON");
-    } else if ((fd = dial(bridge, &err)) >= 0) {
-        mcp_post_begin(post, fd, bridge->headers.data, &line, &body);
+    } else if ((fd = dial(bridge, &headers, &err)) >= 0) {
+        mcp_post_begin(post, fd, headers.data, &line, &body);
     } else {
         (void)fprintf(stderr, "kernd mcp: %s\n", err.msg);
         if (line.id != NULL) {

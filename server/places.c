@@ -185,7 +185,8 @@ int places_resolve(struct config *config, const char *account, struct err *err)
     }
     if (config->state_dir == NULL) {
         (void)err_set(err, ERR_BAD_VALUE, 0, "no place for the state: HOME is not set");
-        return err_remedy(err, "name a directory with --state");
+        return err_remedy(err,
+                          "set HOME, or KERND_STATE to a directory for it (kernd serve: --state)");
     }
     if (make_absolute(&config->state_dir, err) < 0 || resolve_kern(config, account, err) < 0) {
         return -1;

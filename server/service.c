@@ -120,7 +120,8 @@ static char *unit_directory(struct err *err)
         return alloc_printf("%s/systemd/user", base);
     }
     if (home == NULL) {
-        (void)err_set(err, ERR_BAD_VALUE, 0, "HOME is not set");
+        (void)err_set(err, ERR_BAD_VALUE, 0, "no place for the units: HOME is not set");
+        (void)err_remedy(err, "set HOME, or XDG_CONFIG_HOME to an absolute path");
         return NULL;
     }
     return alloc_printf("%s/.config/systemd/user", home);

@@ -24,6 +24,7 @@
 
 #define DEFAULT_ACCOUNT "nobody"
 #define LEAVING_MS 10000 /* a predecessor that was just leaving is gone by then */
+#define LOOKING_MS 100   /* so is who looked whether there is one (dirs_lock_owner) */
 
 static int make_directories(const struct config *config, const struct privilege_account *account,
                             struct err *err)
@@ -116,7 +117,7 @@ int settle_open(struct config *config, struct settle *ret_settle, struct err *er
     if (chdir("/") < 0) {
         return err_set(err, ERR_IO, errno, "/: %s", err_errno_text(errno));
     }
-    settle.lock = dirs_lock(config->state_dir, config->on_demand ? LEAVING_MS : 0, err);
+    settle.lock = dirs_lock(config->state_dir, config->on_demand ? LEAVING_MS : LOOKING_MS, err);
     if (settle.lock < 0) {
         return -1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: the command line of tokens.
- * Owns: one connection to the server's own socket, where no token is asked for.
+ * Owns: one connection to the user's own server.
  * Threads: one.
  * May include: server, api/token_text.h, lib/base.
  */
@@ -137,37 +137,43 @@ static int parse(struct command *command, int count, char *const *arguments, str
 
 /* ---- the exchange ---- */
 
-static void write_request(const struct command *command, struct buf *out)
+static int write_request(const struct command *command, const struct connect *way, struct buf *out,
+                         struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT(REQUEST_MAX);
+    const bool makes = text_equal(command->action, "new");
 
-    if (text_equal(command->action, "new")) {
+    if (makes) {
         (void)token_text_request(&body, &command->wish);
-        (void)buf_printf(out,
-                         "POST /v1/tokens HTTP/1.0\r\nHost: localhost\r\n"
-                         "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-                         body.size);
-        (void)buf_append(out, body.data, body.size);
+        (void)buf_append_text(out, "POST /v1/tokens");
     } else if (text_equal(command->action, "list")) {
-        (void)buf_append_text(out, "GET /v1/tokens HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        (void)buf_append_text(out, "GET /v1/tokens");
     } else {
-        (void)buf_printf(out, "DELETE /v1/tokens/%s HTTP/1.0\r\nHost: localhost\r\n\r\n",
-                         command->id);
+        (void)buf_printf(out, "DELETE /v1/tokens/%s", command->id);
     }
+    (void)buf_append_text(out, " HTTP/1.0\r\nHost: localhost\r\n");
+    if (connect_authorize(way, out, err) < 0) {
+        return -1;
+    }
+    if (makes) {
+        (void)buf_printf(out, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+                         body.size);
+    }
+    (void)buf_append_text(out, "\r\n");
+    (void)buf_append(out, body.data, body.size);
+    return 0;
 }
 
 /* HTTP/1.0: the connection ends with the reply, of which *ret_body is the part behind the head. */
-static int exchange(const struct command *command, int fd, struct buf *reply, int *ret_status,
+static int exchange(const struct buf *request, int fd, struct buf *reply, int *ret_status,
                     const char **ret_body)
 {
-    CLEANUP_BUF struct buf request = BUF_INIT(REQUEST_MAX);
     uint64_t status = 0;
     char digits[4] = "";
     const char *end;
 
-    write_request(command, &request);
-    if (fd_write_full(fd, request.data, request.size) < 0 || fd_read_to_end(fd, reply, NULL) < 0 ||
-        reply->size < sizeof("HTTP/1.1 200")) {
+    if (fd_write_full(fd, request->data, request->size) < 0 ||
+        fd_read_to_end(fd, reply, NULL) < 0 || reply->size < sizeof("HTTP/1.1 200")) {
         return -1;
     }
     memcpy(digits, reply->data + strlen("HTTP/1.1 "), sizeof(digits) - 1);
@@ -200,14 +206,18 @@ static int show(const struct command *command, const char *body, size_t size)
     return fflush(stdout) == 0 ? result : -1;
 }
 
-static int talk(const struct command *command, int fd)
+static int talk(const struct command *command, const struct connect *way, int fd, struct err *err)
 {
+    CLEANUP_BUF struct buf request = BUF_INIT(REQUEST_MAX);
     CLEANUP_BUF struct buf reply = BUF_INIT(REPLY_MAX);
     CLEANUP_BUF struct buf problem = BUF_INIT(REPLY_MAX);
     const char *body = "";
     int status = 0;
 
-    if (exchange(command, fd, &reply, &status, &body) == 0 && status >= OK_FROM &&
+    if (write_request(command, way, &request, err) < 0) {
+        return EXIT_FAILURE;
+    }
+    if (exchange(&request, fd, &reply, &status, &body) == 0 && status >= OK_FROM &&
         status < OK_BELOW && show(command, body, reply.size - (size_t)(body - reply.data)) == 0) {
         return EXIT_SUCCESS;
     }
@@ -235,7 +245,7 @@ int token_command_main(int count, char *const *arguments)
     if (parse(&command, count, arguments, &err) == 0 && find(&command, &way, &err) == 0) {
         CLEANUP_FD int fd = connect_open(&way, &err);
 
-        status = fd >= 0 ? talk(&command, fd) : EXIT_FAILURE;
+        status = fd >= 0 ? talk(&command, &way, fd, &err) : EXIT_FAILURE;
     }
     if (err.code != ERR_NONE) {
         (void)fprintf(stderr, "kernd token: %s\n%s\n", err.msg, err.remedy);

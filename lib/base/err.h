@@ -71,6 +71,7 @@ enum err_code {
     ERR_NOT_SUPPORTED_HERE,
     ERR_LIMITS_NOT_ENFORCED,
     ERR_SETUP_FAILED,
+    ERR_PRELOAD_FAILED,
     /* 429 */
     ERR_TOO_MANY_REQUESTS,
     /* 500 */

@@ -25,6 +25,12 @@ struct environments *environments_open(struct sandbox *sandbox, const char *stat
                                        struct err *err);
 void environments_close(struct environments *environments); /* NULL is fine */
 
+/*
+ * A build whose setup succeeded ends with exit code 1 and a last line with this behind the name of
+ * the module that could not be imported.
+ */
+#define ENVIRONMENTS_NOT_PRELOADED " can not be preloaded: "
+
 enum environments_state { ENVIRONMENTS_BUILDING, ENVIRONMENTS_READY, ENVIRONMENTS_FAILED };
 const char *environments_state_text(enum environments_state state);
 

@@ -38,18 +38,19 @@
  * the log has the traceback of one that fails, and its name at the end; bytecode is written while
  * it can be.
  */
-#define BUILD                                           \
-    "exec 2>&1\n"                                       \
-    "if [ -n \"$1\" ]; then sh -c \"$1\" || exit; fi\n" \
-    "shift\n"                                           \
-    "[ $# -eq 0 ] || exec python3 -c '"                 \
-    "import importlib, sys, traceback\n"                \
-    "for name in sys.argv[1:]:\n"                       \
-    "    try:\n"                                        \
-    "        importlib.import_module(name)\n"           \
-    "    except BaseException as why:\n"                \
-    "        traceback.print_exc()\n"                   \
-    "        sys.exit(f\"{name} can not be preloaded: {type(why).__name__}: {why}\")' \"$@\"\n"
+#define BUILD                                               \
+    "exec 2>&1\n"                                           \
+    "if [ -n \"$1\" ]; then sh -c \"$1\" || exit; fi\n"     \
+    "shift\n"                                               \
+    "[ $# -eq 0 ] || exec python3 -c '"                     \
+    "import importlib, sys, traceback\n"                    \
+    "for name in sys.argv[1:]:\n"                           \
+    "    try:\n"                                            \
+    "        importlib.import_module(name)\n"               \
+    "    except BaseException as why:\n"                    \
+    "        traceback.print_exc()\n"                       \
+    "        sys.exit(f\"{name}" ENVIRONMENTS_NOT_PRELOADED \
+    "{type(why).__name__}: {why}\")' \"$@\"\n"
 
 static void set_state(struct rows_environment *row, enum environments_state state)
 {

@@ -37,6 +37,11 @@ class Case(commandkit.Case):
                 self.assert_works(self.program(**places))
         finally:
             self.kernd("stop", environment=places)
+        # A server that was started by hand, on TCP alone.
+        server = self.start("serve", "--listen", "127.0.0.1:0", environment=places)
+        self.assertRegex(server.stdout.readline(), rb"^ready url=")
+        self.assert_works(self.program(**places))
+        self.kernd("stop", environment=places)
 
     def test_the_socket_of_a_server_can_be_named(self):
         self.assert_works(self.program(KERND_SOCKET=self.daemon.socket_path))

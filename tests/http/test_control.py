@@ -25,11 +25,13 @@ class Control(unittest.TestCase):
         self.addCleanup(self.daemon.remove)
         self.addCleanup(self.kernd, "stop")
 
-    def spawn(self, *arguments):
+    def spawn(self, *arguments, listens=None):
+        """The command about a server of this test; by the way of the directories: listens=()."""
         daemon = self.daemon
         user = {"user": daemon.user, "group": "nogroup", "extra_groups": []} if daemon.user else {}
+        listens = (f"unix:{daemon.socket_path}", "127.0.0.1:0") if listens is None else listens
         options = ["--state", daemon.state, "--runtime", daemon.runtime, "--spares", "0",
-                   "--listen", f"unix:{daemon.socket_path}", "--listen", "127.0.0.1:0"]
+                   *(word for address in listens for word in ("--listen", address))]
         return subprocess.Popen(
             [harness.KERND, *arguments, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL, cwd="/", text=True,
@@ -41,8 +43,8 @@ class Control(unittest.TestCase):
         out, error = process.communicate(timeout=harness.seconds(60))
         return process.returncode, out, error
 
-    def kernd(self, *arguments):
-        return self.end(self.spawn(*arguments))
+    def kernd(self, *arguments, listens=None):
+        return self.end(self.spawn(*arguments, listens=listens))
 
     def running(self, *arguments):
         """What the command says of a server that runs: (pid, url)."""
@@ -107,11 +109,37 @@ class Control(unittest.TestCase):
                              "servers")
             self.assertEqual(self.kernd("status"), (3, "not running\n", ""))
 
+    def test_a_server_that_listens_elsewhere(self):
+        """It holds the directories: who asks for their server is led to it."""
+        other = os.path.join(self.daemon.runtime, "other.sock")
+        for listens, tells in ((("127.0.0.1:0",), r"url=http://\S+ token="),
+                               ((f"unix:{other}",), rf"socket={other} token=")):
+            server = self.spawn("serve", listens=listens)
+            self.assertRegex(server.stdout.readline(), rf"^ready {tells}")
+            for command in ("status", "start"):
+                code, out, error = self.kernd(command, listens=())
+                self.assertEqual((code, error), (0, ""))
+                self.assertRegex(out, rf"^running pid={server.pid} {tells}")
+            code, out, error = self.kernd("token", "list", listens=())
+            self.assertEqual((code, error), (0, ""), out)
+            said = self.kernd("stop", listens=())
+            self.assertEqual(said, (0, f"stopped pid={server.pid}\n", ""))
+            self.end(server)
+        self.assertEqual(self.kernd("status", listens=()), (3, "not running\n", ""))
+
+    def test_a_server_for_a_client_has_its_socket(self):
+        """Also where the settings name addresses of TCP alone."""
+        code, out, error = self.kernd("start", listens=("127.0.0.1:0",))
+        self.assertEqual((code, error), (0, ""))
+        self.assertRegex(out, rf" url=http://127\.0\.0\.1:\d+ socket={self.daemon.socket_path} ")
+        self.assertEqual(self.call("GET", "/v1/version").status, 200)
+
     def test_after_a_crash(self):
         pid, _ = self.running("start")
         os.kill(pid, signal.SIGKILL)
-        census.wait_until(lambda: ended(pid), harness.seconds(10), "its end")
-        self.assertEqual(self.kernd("status"), (3, "not running\n", ""))
+        # The lock is free when the last of its threads has ended.
+        census.wait_until(lambda: self.kernd("status") == (3, "not running\n", ""),
+                          harness.seconds(10), "its end")
         self.assertNotEqual(self.running("start")[0], pid)
 
     def test_a_start_that_fails(self):

@@ -352,14 +352,17 @@ class Preloaded(Case):
 
     def test_a_missing_module_fails_the_environment(self):
         reply = self.build(name="short", preload=["json", "no_such_module"])
-        self.assert_problem(reply, 422, "setup_failed")
+        self.assert_problem(reply, 422, "preload_failed")
         wanted = ("no_such_module can not be preloaded: ModuleNotFoundError: "
                   "No module named 'no_such_module'")
         log = self.log_of("short").splitlines()
         self.assertEqual(log[-1], wanted)
-        said = reply.json["detail"].removeprefix("the setup ended with exit code 1: ").splitlines()
+        said = reply.json["detail"].removeprefix("the import failed: ").splitlines()
         self.assertEqual(said, log[-len(said):])
         self.assertEqual(self.get("short").json["state"], "failed")
+        # A setup that says the same is a setup.
+        reply = self.build(setup="echo 'json can not be preloaded: no'; exit 3", preload=["json"])
+        self.assert_problem(reply, 422, "setup_failed")
         self.drop("short")
 
     def test_deleted_with_spares_waiting(self):

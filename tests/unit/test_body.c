@@ -75,8 +75,10 @@ static int send_text(const char *text)
 static void send_body(const unsigned char *data, size_t size, bool chunked)
 {
     char *head =
-        chunked ? alloc_printf("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n", size)
-                : alloc_printf("PUT / HTTP/1.1\r\nContent-Length: %zu\r\n\r\n", size);
+        chunked
+            ? alloc_printf("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n",
+                           size)
+            : alloc_printf("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", size);
 
     assert_int_equal(send_text(head), 0);
     assert_int_equal(edgekit_send(data, size), 0);
@@ -177,7 +179,8 @@ static void test_many_small_chunks(void **state)
         (void)buf_append_text(&chunks, "\r\n");
     }
     assert_true(edgekit_start(&file, scratch_path) >= 0);
-    assert_int_equal(send_text("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 0);
+    assert_int_equal(send_text("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                     0);
     assert_int_equal(edgekit_send(chunks.data, chunks.size), 0);
     assert_int_equal(send_text("0\r\n\r\n"), 0);
     answer = edgekit_receive("!");
@@ -197,7 +200,8 @@ static void test_without_end(void **state)
 
     (void)state;
     assert_true(edgekit_start(&json, scratch_path) >= 0);
-    assert_int_equal(send_text("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 0);
+    assert_int_equal(send_text("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                     0);
     (void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
     for (int i = 0; i < 200 && result == 0; i++) {
         result =

@@ -53,9 +53,6 @@ class Server {
     if (Buffer.isBuffer(content)) {
       sent["Content-Length"] = content.length;
     }
-    if (this.#token) {
-      sent.Authorization = `Bearer ${this.#token}`;
-    }
     let answer;
     try {
       answer = await this.#send({ method, path: target, headers: sent }, content);
@@ -83,7 +80,7 @@ class Server {
 
   async #send(request, content) {
     try {
-      return await dial({ ...this.#address(), ...request }, content);
+      return await this.#dial(request, content);
     } catch (failure) {
       if (!this.#mayStart || !["ENOENT", "ECONNREFUSED"].includes(failure.code)) {
         throw failure;
@@ -93,8 +90,20 @@ class Server {
     this.#starting ??= start().finally(() => {
       this.#starting = null;
     });
-    this.#socketPath = await this.#starting;
-    return dial({ ...this.#address(), ...request }, content);
+    this.#take(await this.#starting);
+    return this.#dial(request, content);
+  }
+
+  // Where `kernd start` has found or started a server; some listen on TCP alone.
+  #take({ socket, url, token }) {
+    this.#socketPath = socket ?? null;
+    this.#url = socket ? null : readUrl(url);
+    this.#token = socket ? null : readToken(token);
+  }
+
+  #dial(request, content) {
+    const headers = this.#token ? { ...request.headers, Authorization: `Bearer ${this.#token}` } : request.headers;
+    return dial({ ...this.#address(), ...request, headers }, content);
   }
 
   #address() {
@@ -186,15 +195,15 @@ function readToken(file) {
   }
 }
 
-// Starts the user's server unless it runs; its socket.
+// Starts the user's server unless it runs; where it is, by name: socket, url, token (a file).
 function start() {
   const program = process.env.KERND_BIN || "kernd";
   const options = { timeout: START_LIMIT_MS };
   return new Promise((resolve, reject) => {
     execFile(program, ["start", "--idle-exit", String(IDLE_EXIT_S)], options, (failure, out, error) => {
-      const socket = / socket=(\S+)/.exec(out)?.[1];
-      if (failure === null && socket) {
-        resolve(socket);
+      const found = Object.fromEntries([...out.matchAll(/ (\w+)=(\S+)/g)].map((part) => part.slice(1)));
+      if (failure === null && (found.socket || found.url)) {
+        resolve(found);
       } else if (failure?.code === "ENOENT") {
         reject(
           new SandboxError(`there is no ${program}`, {

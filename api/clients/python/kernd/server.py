@@ -52,9 +52,9 @@ class Server:
         if isinstance(body, (dict, list)):
             body = json.dumps(body).encode()
             sent["Content-Type"] = "application/json"
+        connection = self._connect()
         if self._token:
             sent["Authorization"] = f"Bearer {self._token}"
-        connection = self._connect()
         try:
             connection.request(method, target, body, sent)
             reply = connection.getresponse()
@@ -85,12 +85,22 @@ class Server:
         except OSError as failure:
             raise SandboxError(f"no connection to {self._url or self._socket_path}: {failure}",
                                code="disconnected") from failure
-        self._socket_path = _start()
+        self._take(_start())
         try:
             return self._dial()
         except OSError as failure:
             raise SandboxError(f"no connection to the server that was started, at "
-                               f"{self._socket_path}: {failure}", code="disconnected") from failure
+                               f"{self._url or self._socket_path}: {failure}",
+                               code="disconnected") from failure
+
+    def _take(self, found: Mapping[str, str]) -> None:
+        """Where `kernd start` has found or started a server; some listen on TCP alone."""
+        self._socket_path = found.get("socket")
+        if self._socket_path is None:
+            self._token = _read_token(found.get("token"))
+            self._url = found.get("url")
+        else:
+            self._url = self._token = None
 
     def _dial(self) -> http.client.HTTPConnection:
         if self._url is not None:
@@ -143,8 +153,8 @@ def _usual_socket() -> Optional[str]:
     return os.path.join(runtime, "kernd", "kernd.sock") if runtime else None
 
 
-def _start() -> str:
-    """Starts the user's server unless it runs; its socket."""
+def _start() -> Mapping[str, str]:
+    """Starts the user's server unless it runs; where it is, by name: socket, url, token (a file)."""
     program = os.environ.get("KERND_BIN") or shutil.which("kernd")
     if not program:
         raise SandboxError("there is no kernd", code="disconnected",
@@ -155,8 +165,8 @@ def _start() -> str:
                               timeout=START_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as failure:
         raise SandboxError(f"kernd did not start: {failure}", code="disconnected") from failure
-    found = re.search(r" socket=(\S+)", done.stdout)
-    if done.returncode != 0 or not found:
+    found = dict(re.findall(r" (\w+)=(\S+)", done.stdout))
+    if done.returncode != 0 or not found.keys() & {"socket", "url"}:
         raise SandboxError(f"kernd did not start: {(done.stderr or done.stdout).strip()}",
                            code="disconnected")
-    return found.group(1)
+    return found
