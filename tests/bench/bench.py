@@ -46,6 +46,8 @@ INTERPRETERS = {"python": ["/usr/bin/python3", "-c", "pass"], "bash": ["/usr/bin
 CELLS = {"python": "pass", "bash": ":", "node": "0"}
 CONTROL = "bare true"
 CGROUP_ROW = "KERND_BENCH_CGROUP"  # in the environment: measured before root was given up
+IDLE_S = 5  # a server that nobody has called for so long is idle: it gives back what its start took
+FLOOD_CALLS = 150
 WARM_UP = 3  # rounds that fill the page cache and are not counted
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
@@ -237,7 +239,7 @@ def under_load(daemon, found, wanted):
     times, rate = shapes.offered(daemon, wanted.rate, wanted.seconds)
     found.times(f"{wanted.rate}/s offered", "kernd runCode python, offered", times, rate=rate)
     callers = []
-    for count in (1, 4, 16, 64):
+    for count in (count for count in (1, 4, 16, 64, 256) if count <= wanted.callers):
         times, rate = shapes.saturation(lambda: shapes.python(daemon), count, wanted.seconds)
         found.times("saturation", f"kernd runCode python, {count} callers", times, rate=rate)
         callers.append((count, rate))
@@ -247,6 +249,10 @@ def under_load(daemon, found, wanted):
     found.times("saturation", "bwrap python, as many as cores", times, rate=rate)
     found.times(f"burst of 50 after {wanted.silence:g} s of silence", "kernd runCode python, burst",
                 shapes.burst(daemon, 50, wanted.silence))
+    import streams  # it imports this module
+    for name, how in (("alone", streams.one_caller), ("beside 64 others", streams.flooded)):
+        found.times("a caller and a flood", f"kernd run [\"true\"], {name}",
+                    [took for took, _, _ in how(daemon, FLOOD_CALLS)])
 
 
 # ---- kernels, streams, memory ----
@@ -312,6 +318,7 @@ def parse():
     parser.add_argument("--seconds", type=float, default=3, help="of each load row, 0: none")
     parser.add_argument("--rate", type=int, default=250, help="calls per second that are offered")
     parser.add_argument("--silence", type=float, default=5, help="seconds before the burst")
+    parser.add_argument("--callers", type=int, default=64, help="most of the curve")
     parser.add_argument("--idle", type=int, default=1000, help="sessions beside a caller, 0: no growth")
     parser.add_argument("--sessions", type=int, default=1000, help="most of the curve")
     parser.add_argument("--files", type=int, default=10000, help="most of the curve")
@@ -332,6 +339,7 @@ def served(wanted):
 
 def run(found, wanted):
     with served(wanted) as daemon:
+        time.sleep(IDLE_S)
         found.memory("idle daemon", shapes.resident_mib(daemon.pid))
         one_caller(daemon, found, wanted)
         if wanted.seconds:

@@ -16,6 +16,8 @@ BUDGETS = [
     ("first byte after it was written, p50", "kernd first byte, NDJSON", "p50", "<=", 0.5),
     ("python boxes per second, beside bwrap + python", "kernd runCode python, 16 callers", "rate",
      ">=", ("bwrap python, as many as cores", 0, 1)),
+    ("a caller's p99 while another has 64 calls under way", "kernd run [\"true\"], beside 64 others", "p99",
+     "<=", ("kernd run [\"true\"], alone", 0, 3)),
     ("1 GiB of output, beside the bare pipe", "kernd 1 GiB of output", "rate", ">=",
      ("bare 1 GiB of output", 0, 0.5)),
     ("idle daemon, resident", "idle daemon", "mib", "<=", 8),
