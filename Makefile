@@ -405,7 +405,7 @@ PACKAGES_DEV := clang clang-format clang-tidy cppcheck libclang-rt-dev gcovr she
     python3-pip python3-numpy python3-pandas python3-matplotlib python3-pil python3-requests
 # Of tests/vm, which installs them when it is run; here for those who want all at once (VM=1).
 PACKAGES_VM := qemu-system-x86 systemd-container mmdebstrap e2fsprogs cpio lz4
-PACKAGES_DEB := debhelper dpkg-dev fakeroot lintian
+PACKAGES_DEB := build-essential debhelper dpkg-dev fakeroot lintian
 missing = $(filter-out $(shell dpkg-query -W -f '$${db:Status-Abbrev}$${Package}\n' $(1) 2>/dev/null | \
     sed -n 's/^.i //p'),$(1))
 # Node may come from elsewhere than Debian, and npm with it (check-clients needs that).

@@ -16,6 +16,7 @@
 #include "client/lookup.h"
 #include "client/roster.h"
 #include "lib/base/alloc.h"
+#include "lib/base/buf.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
@@ -24,6 +25,7 @@
 #define EXIT_USAGE 2
 /* As many ids as a person would look through. */
 #define IDS "200"
+#define GROUP_MAX ((size_t)1024)
 
 /* The files of client/shell, embedded. */
 extern const char asset_kernd_bash[];
@@ -235,6 +237,21 @@ static void offer_operands(const struct line *line, const char *operands)
     }
 }
 
+/* What a group's name stands for: the last words of its commands, from this one on; fresh. */
+static char *list_group(size_t first, size_t size)
+{
+    const char *group = roster_at(first)->name;
+    CLEANUP_BUF struct buf list = BUF_INIT(GROUP_MAX);
+    const struct command *row;
+
+    for (size_t i = first; (row = roster_at(i)) != NULL && strncmp(row->name, group, size) == 0 &&
+                           row->name[size] == ' ';
+         i++) {
+        (void)buf_printf(&list, "%s%s", i == first ? "" : ", ", row->name + size + 1);
+    }
+    return buf_take(&list, NULL);
+}
+
 /* The next word of each command whose name begins with the words so far. */
 static void offer_commands(const struct line *line)
 {
@@ -258,7 +275,10 @@ static void offer_commands(const struct line *line)
         /* Commands of one group stand together. */
         if (same == line->count && size > 0 &&
             (size != size_before || memcmp(name, before, size) != 0)) {
-            offer(line, name, size, name[size] == '\0' ? row->summary : "...");
+            CLEANUP_FREE char *group =
+                name[size] == '\0' ? NULL : list_group(i, (size_t)(name - row->name) + size);
+
+            offer(line, name, size, group == NULL ? row->summary : group);
             before = name;
             size_before = size;
         }

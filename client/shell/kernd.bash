@@ -3,7 +3,7 @@
 
 _kernd() {
     local IFS=$'\n' line word=$2
-    local -a words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+    local -a files=() words=("${COMP_WORDS[@]:1:COMP_CWORD}")
     COMPREPLY=()
     # bash splits --name=value into three words.
     if [[ ${COMP_WORDBREAKS} == *=* ]]; then
@@ -15,14 +15,8 @@ _kernd() {
     fi
     while read -r line; do
         case $line in
-        :files)
-            compopt -o filenames
-            mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
-            ;;
-        :directories)
-            compopt -o filenames
-            mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "$word")
-            ;;
+        :files) mapfile -t files < <(compgen -f -- "$word") ;;
+        :directories) mapfile -t files < <(compgen -d -- "$word") ;;
         *:$'\t'*)
             compopt -o nospace
             COMPREPLY+=("${line%%$'\t'*}")
@@ -30,6 +24,11 @@ _kernd() {
         *) COMPREPLY+=("${line%%$'\t'*}") ;;
         esac
     done < <("$1" completion words -- "${words[@]}" 2>/dev/null)
+    # Only where there are some: bash would write the colon of `demo:` as that of a file's name.
+    if ((${#files[@]})); then
+        compopt -o filenames
+        COMPREPLY+=("${files[@]}")
+    fi
 }
 
 complete -F _kernd kernd

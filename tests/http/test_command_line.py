@@ -177,6 +177,11 @@ class Programs(commandkit.Case):
     def test_terminal_input(self):
         with self.terminal("run", "cat") as terminal:  # nothing is read from a terminal unasked
             self.assertEqual(terminal.end(), 0)
+        with self.terminal("run", "--", "sh", "-c", "echo ready; exec sleep 600") as terminal:
+            terminal.expect("ready")
+            terminal.type("\x03")
+            terminal.expect(r"\^C\r\n")  # the prompt of the shell begins a line of its own
+            self.assertEqual(terminal.end(), 130)
         with self.terminal("run", "-i", "--", "sh", "-c", "echo ready; cat") as terminal:
             terminal.expect("ready\r\n")
             terminal.type("typed\n")

@@ -54,6 +54,8 @@ class Table(commandkit.Case):
             self.assertEqual(options, expected, name)
         self.assertEqual(self.words("help", "se"), ["session", "serve", "service"])
         self.assertEqual(self.words("help", "config", ""), ["show", "check"])
+        offered = self.kernd("completion", "words", "--", "sn").decode()
+        self.assertRegex(offered, r"\Asnapshot\tcreate, list(, \w+)+\n\Z")
         self.assertEqual(self.words("frob", ""), [])
         self.assertEqual(self.words(), [])
 
