@@ -266,6 +266,18 @@ check-fuzz: $(FUZZ_PROGRAMS)
 check-http: all
 	$(Q)$(RUN_TESTS) $(T:%=--only %) $(HTTP_FOLDERS:%=--http %)
 
+# The HTTP tests with all boxes made by the real kern, which no package has: make check-kern KERN_BIN=FILE.
+.PHONY: check-kern
+check-kern: all
+	$(Q)if [ -x "$(KERN_BIN)" ] && [ -f "$(KERN_BIN)" ]; then \
+	    KERND_TEST_ENGINE=kern KERN_BIN='$(abspath $(KERN_BIN))' \
+	        $(RUN_TESTS) $(T:%=--only %) --http tests/http; \
+	elif [ -n "$(KERN_BIN)" ]; then \
+	    echo 'check-kern: $(KERN_BIN) is not a program' >&2; exit 2; \
+	else \
+	    echo 'SKIPPED: check-kern has no kern to test with; name one: make check-kern KERN_BIN=FILE' >&2; \
+	fi
+
 # Programs that others wrote, from npm: judges and light clients; then also those that are large.
 CLIENT_FOLDERS := tests/clients/mcp tests/clients/description tests/clients/typed
 ALL_CLIENT_FOLDERS := $(CLIENT_FOLDERS) tests/clients/agents tests/clients/proxy
@@ -504,6 +516,7 @@ help:
 	'make check                quick lint, unit tests, stored fuzz inputs, HTTP and escape tests' \
 	'make check-unit [T=room]  unit tests (ROOMS="base box": of these folders of lib/ alone)' \
 	'make check-http [T=name]  HTTP and escape tests' \
+	'make check-kern KERN_BIN= the HTTP tests with that kern for all boxes [T=name]' \
 	'make check-fuzz           the stored inputs of the fuzz targets' \
 	'make check-clients[-all]  conformance suite and clients of others, from npm; all: large ones too' \
 	'make check-vm             limits and services in a booted container and a virtual machine (root)' \

@@ -140,9 +140,10 @@ static int read_enforce(void *target, struct json_object *value, const char *poi
     if (!json_object_is_type(value, json_type_boolean)) {
         return field_wrong_type(pointer, "true or false", value, err);
     }
-    return json_object_get_boolean(value) != 0
-               ? 0
-               : kern_only(target, pointer, "always puts limits in force as far as it can");
+    ((struct options_in *)target)->unenforced = json_object_get_boolean(value) == 0;
+    return json_object_get_boolean(value) == 0
+               ? kern_only(target, pointer, "always puts limits in force as far as it can")
+               : 0;
 }
 
 static const struct field fields[] = {
@@ -164,8 +165,10 @@ static const struct field fields[] = {
 const struct field_table engine_in_table = { fields, COUNT_OF(fields), &run_in_shared_table };
 
 /* Walls and what the owner of the host has configured are not for a narrow token to choose. */
-static int check_narrow(const struct choice *choice, struct err *err)
+static int check_narrow(const struct options_in *in, struct err *err)
 {
+    const struct choice *choice = &in->run.choice;
+
     if (choice->engine != NULL) {
         return err_field(err, ERR_FORBIDDEN, "/engine", "this token may not choose the engine");
     }
@@ -178,6 +181,9 @@ static int check_narrow(const struct choice *choice, struct err *err)
     }
     if (choice->profiles.count > 0) {
         return err_field(err, ERR_FORBIDDEN, "/profiles", "this token may not choose profiles");
+    }
+    if (in->unenforced) {
+        return err_field(err, ERR_FORBIDDEN, "/enforceLimits", "this token may not loosen limits");
     }
     return choice->apparmor == NULL ? 0
                                     : err_field(err, ERR_FORBIDDEN, "/apparmor",
@@ -212,7 +218,7 @@ int engine_in_check(struct options_in *in, struct err *err)
     struct choice *choice = &in->run.choice;
     const char *engine = choice->engine == NULL ? in->engine : choice->engine;
 
-    if (in->narrow && check_narrow(choice, err) < 0) {
+    if (in->narrow && check_narrow(in, err) < 0) {
         return -1;
     }
     if (choice->egress.count > 0 && in->run.network) {

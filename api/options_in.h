@@ -34,6 +34,7 @@ struct options_in {
     char *id;
     bool env_unset;           /* env was null */
     bool narrow;              /* see run_in_base */
+    bool unenforced;          /* enforceLimits was false */
     const char *engine;       /* this server's; borrowed */
     const char *other_engine; /* see run_in_base */
     struct err unsupported;   /* the first option that bubblewrap can't do */

@@ -28,20 +28,22 @@ void resource_meta_health(struct api_call *call)
     resource_finish(call, &json);
 }
 
-void resource_meta_ready(struct api_call *call)
+/* What one engine does for a caller and the other refuses, by the names of options and features. */
+static void write_features(struct json_out *json, bool images)
 {
-    struct err err = ERR_INIT;
-    struct json_out json;
+    static const char *const of_images[] = { "image",    "profiles", "egressAllow",
+                                             "apparmor", "capDrop",  "enforceLimits" };
+    static const char *const of_host[] = { "templates" };
+    const char *const *names = images ? of_images : of_host;
+    size_t count =
+        images ? sizeof(of_images) / sizeof(of_images[0]) : sizeof(of_host) / sizeof(of_host[0]);
 
-    if (sandbox_ready(call->api->sandbox, &err) < 0) {
-        resource_fail(call, &err);
-        return;
+    json_out_key(json, "features");
+    json_out_open(json, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_out_string(json, names[i]);
     }
-    resource_reply(call, 200, &json);
-    json_out_open(&json, '{');
-    member_out_string(&json, "status", "ready");
-    json_out_close(&json, '}');
-    resource_finish(call, &json);
+    json_out_close(json, ']');
 }
 
 static void write_engine(struct json_out *json, const struct boxes_engine_view *view)
@@ -53,6 +55,7 @@ static void write_engine(struct json_out *json, const struct boxes_engine_view *
     json_out_bool(json, view->standard);
     json_out_key(json, "images");
     json_out_bool(json, view->images);
+    write_features(json, view->images);
     json_out_key(json, "ready");
     json_out_bool(json, view->ready);
     member_out_string(json, "why", view->ready ? NULL : view->failure.msg);
@@ -96,6 +99,23 @@ static void write_engines(struct json_out *json, struct sandbox *sandbox)
         }
     }
     json_out_close(json, ']');
+}
+
+void resource_meta_ready(struct api_call *call)
+{
+    struct err err = ERR_INIT;
+    struct json_out json;
+
+    if (sandbox_ready(call->api->sandbox, &err) < 0) {
+        resource_fail(call, &err);
+        return;
+    }
+    resource_reply(call, 200, &json);
+    json_out_open(&json, '{');
+    member_out_string(&json, "status", "ready");
+    write_engines(&json, call->api->sandbox);
+    json_out_close(&json, '}');
+    resource_finish(call, &json);
 }
 
 void resource_meta_version(struct api_call *call)

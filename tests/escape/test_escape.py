@@ -155,12 +155,13 @@ class Kernel(EscapeCase):
     LOOK_AT_PROC = """
 import json, os
 found = {"read": {}, "written": []}
+null = os.stat("/dev/null").st_rdev
 for folder, folders, names in os.walk("/proc"):
     folders[:] = [name for name in folders if not name.isdigit() and not os.path.islink(f"{folder}/{name}")]
     for path in (os.path.join(folder, name) for name in names):
         try:
             os.close(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
-            found["written"].append(path)
+            if os.lstat(path).st_rdev != null: found["written"].append(path)  # else that lies over it
         except OSError: pass
 for name in %r:
     try:
@@ -184,7 +185,9 @@ print(json.dumps(found))
         result = self.run_code(self.LOOK_AT_PROC % (self.ROOTS_OWN + self.BY_READER,))
         self.assert_success(result)
         found = json.loads(result["stdout"])
-        self.assertEqual(set(found["read"]) & set(self.ROOTS_OWN), set())
+        # An engine may lay something empty over them.
+        told = {name for name, text in found["read"].items() if text}
+        self.assertEqual(told & set(self.ROOTS_OWN), set())
         for name, place in (("kallsyms", 0), ("iomem", 0), ("modules", -1)):
             for line in found["read"].get(name, "").splitlines()[:-1]:
                 words = line.replace("-", " ").split()

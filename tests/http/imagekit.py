@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An OCI image of this host's own programs, in the form that `docker save` writes.
 
-What tests need of an image (sh, bash, coreutils, python3, node) is on the machine that runs them:
+What tests need of an image (sh, bash, coreutils, python3 with its packages, node) is on the machine that runs them:
 the image is those files, the libraries that they load and a few of /etc. Nothing is fetched.
 
     python3 imagekit.py FILE [NAME ...]     writes the archive, under these names
@@ -37,7 +37,15 @@ ETC = {
     "etc/hosts": "127.0.0.1 localhost\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
-PIP = tuple(f"/usr/lib/python3/dist-packages/{name}" for name in ("pip", "setuptools", "wheel"))
+# pip, and numpy, pandas and matplotlib with what they import, as far as the machine has them.
+PACKAGES = tuple(f"/usr/lib/python3/dist-packages/{name}" for name in (
+    "pip", "setuptools", "wheel", "numpy", "pandas", "matplotlib", "mpl_toolkits", "PIL", "certifi",
+    "contourpy", "cycler.py", "dateutil", "defusedxml", "fontTools", "kiwisolver", "packaging",
+    "pyparsing", "pytz", "six.py"))
+# As it is run, whatever an editor makes of the file meanwhile.
+with open(__file__, encoding="utf-8") as source:
+    SOURCE = source.read()
+DATA = ("/usr/share/matplotlib", "/etc/matplotlibrc", "/usr/share/zoneinfo")
 SEARCH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
 # Of python's library: not what no test imports, and no compiled files (they come back by themselves).
 LEFT_OUT = {"__pycache__", "test", "tests", "idlelib", "lib2to3", "ensurepip", "pydoc_data",
@@ -59,6 +67,15 @@ def python_library():
     code = "import sys, sysconfig; print(sysconfig.get_path('stdlib'), sys.version_info[:2])"
     said = subprocess.run([find("python3"), "-c", code], capture_output=True, text=True, check=True)
     return said.stdout.split()[0]
+
+
+def files_under(root):
+    """The file of that name, or those of the directory."""
+    if os.path.isfile(root):
+        yield root
+    for parent, folders, files in os.walk(root):
+        folders[:] = [folder for folder in folders if folder not in LEFT_OUT]
+        yield from (os.path.join(parent, name) for name in files)
 
 
 class Layer:
@@ -102,7 +119,7 @@ class Layer:
         """The file that path leads to, under name (with /usr for what merged systems have there)."""
         real = os.path.realpath(path)
         name = (name or path).lstrip("/")
-        name = name if name.startswith("usr/") else "usr/" + name
+        name = name if name.startswith(("usr/", "etc/")) else "usr/" + name
         if not os.access(real, os.R_OK):
             return
         with open(real, "rb") as data:
@@ -127,14 +144,10 @@ def write_layer(file):
             layer.file(path, f"/usr/bin/{name}")
             needed |= libraries(path)
     library = python_library()
-    for root in (library, *PIP):
-        for parent, folders, files in os.walk(root):
-            folders[:] = [folder for folder in folders if folder not in LEFT_OUT]
-            for name in files:
-                path = os.path.join(parent, name)
-                layer.file(path)
-                if name.endswith(".so"):
-                    needed |= libraries(path)
+    for path in (path for root in (library, *PACKAGES, *DATA) for path in files_under(root)):
+        layer.file(path)
+        if path.endswith(".so"):
+            needed |= libraries(path)
     for path in sorted(needed):
         layer.file(path)
     layer.tar.close()
@@ -183,8 +196,8 @@ def write(path, names=NAMES):
 
 def _key(kern):
     """Differs when kern, this file or the host's interpreters do."""
-    parts = [kern]
-    for path in (kern, __file__, find("python3"), find("node"), find("bash")):
+    parts = [kern, SOURCE]
+    for path in (kern, find("python3"), find("node"), find("bash")):
         status = os.stat(path) if path else None
         parts.append(f"{path} {status and (status.st_size, status.st_mtime_ns)}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -16,6 +16,7 @@ class Client(harness.Case):
         return subprocess.run(["node", *arguments], cwd=CLIENT, capture_output=True, text=True,
                               check=False, timeout=harness.seconds(120),
                               env={"PATH": os.environ["PATH"], "HOME": "/nonexistent",
+                                   "KERND_TEST_ENGINE": harness.ENGINE,
                                    "KERND_URL": f"http://127.0.0.1:{self.daemon.port}",
                                    "KERND_TOKEN_FILE": self.daemon.token_path})
 

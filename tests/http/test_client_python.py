@@ -217,8 +217,8 @@ class Execution(Case):
         self.assertEqual(results, [f"{n}\n" for n in range(16)])
 
     def test_what_the_server_refuses(self):
-        self.assert_error("not_supported_here",
-                          lambda: kernd.run_code("1", image="python:3.12-slim", server=self.server))
+        self.assert_error("image_not_found" if harness.ENGINE == "kern" else "not_supported_here",
+                          lambda: kernd.run_code("1", image="no/such:1", server=self.server))
         with self.assertRaises(kernd.MountRefused):
             self.sandbox(workspace="/etc")
         self.assert_error("setup_failed", lambda: self.sandbox(setup="echo why >&2; exit 4"))

@@ -36,6 +36,8 @@ class KernCase(harness.Case):
 
 
 class Boxes(KernCase):
+    more = ("--templates", "1")
+
     def test_what_is_in_a_box(self):
         self.assert_success(self.box("sh", "-c", "echo $HOME $USER; pwd; id -u; cat /proc/1/comm"),
                             "/home/sandbox sandbox\n/workspace\n0\nkernd-init\n")
@@ -60,6 +62,13 @@ class Boxes(KernCase):
         self.assertEqual(self.run_code("print(6 * 7)")["stdout"], "42\n")
         self.assertEqual(self.run_code("40 + 2")["results"][0]["data"]["text/plain"], "42")
         self.assertEqual(self.run_code("echo $((6 * 7))", "bash")["stdout"], "42\n")
+
+    def test_templates_are_bubblewraps(self):
+        """What the image has is not kernd's choice: boxes are booted, and that is told."""
+        self.assertEqual(self.daemon.get("/v1/capabilities").json["templates"]["languages"], [])
+        for _ in range(3):
+            self.assertNotEqual(self.run_code("1")["usage"]["source"], "template")
+        self.assertEqual(self.daemon.get("/v1/stats").json["templates"], 0)
 
     def test_environment_is_the_images_and_the_calls(self):
         result = self.box("sh", "-c", "echo $A; env", env={"A": "b", "HOME": "/tmp"})
@@ -166,6 +175,73 @@ class Both(KernCase):
                           for row in engines],
                          [("bubblewrap", True, False, True, None), ("kern", False, True, True, None)])
         self.assertTrue(engines[1]["version"])
+        self.assertEqual([row["features"] for row in engines],
+                         [["templates"], ["image", "profiles", "egressAllow", "apparmor", "capDrop",
+                                          "enforceLimits"]])
+        self.assertEqual(self.daemon.get("/readyz").json, {"status": "ready", "engines": engines})
+
+    def test_a_session_keeps_its_engine(self):
+        for engine, uid in (("kern", "0"), ("bubblewrap", "1000"), ("auto", "1000")):
+            with self.subTest(engine=engine):
+                made = self.daemon.post("/v1/sessions", {"engine": engine}).json
+                path = f"/v1/sessions/{made['id']}"
+                self.addCleanup(self.daemon.request, "DELETE", path)
+                self.assertEqual(self.daemon.result(f"{path}/run", {"command": ["id", "-u"]})["stdout"],
+                                 uid + "\n")
+                kernel = self.daemon.post(f"{path}/kernels", {"language": "python"}).json["id"]
+                told = self.daemon.result(f"{path}/kernels/{kernel}/cells",
+                                          {"code": "import os; os.getuid()"})
+                self.assertEqual(told["results"][0]["data"]["text/plain"], uid)
+                # A call may not change it.
+                self.assert_problem(self.daemon.post(f"{path}/run", {"command": ["true"],
+                                                                     "engine": "kern"}),
+                                    422, "unknown_field", "/engine")
+
+
+class Replaced(harness.Case):
+    """What an engine is ready for is found out again when its program is another one."""
+
+    @classmethod
+    def make_daemon(cls):
+        daemon = harness.Daemon()
+        cls.program = os.path.join(daemon.home, "kern")
+        cls.put(f'exec {STAND_IN} "$@"')
+        daemon.arguments = ["--engine", "auto", "--kern", cls.program, "--image-cache",
+                            os.path.join(daemon.state, "cache")]
+        return daemon
+
+    @classmethod
+    def put(cls, words):
+        """Another file in its place, as a package's upgrade does it."""
+        with open(cls.program + ".new", "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\n{words}\n")
+        os.chmod(cls.program + ".new", 0o755)
+        os.rename(cls.program + ".new", cls.program)
+
+    def rows(self):
+        """What both places say of kern."""
+        rows = [self.daemon.get(target).json["engines"][1] for target in ("/readyz", "/v1/capabilities")]
+        self.assertEqual(rows[0], rows[1])
+        return rows[0]
+
+    def test_the_program_is_tried_again_when_it_changes(self):
+        row = self.rows()
+        self.assertEqual((row["ready"], row["why"], row["version"]),
+                         (True, None, "0.0.0-stand-in"))
+        self.put('[ "$1" = --version ] && echo "kern 9.9" && exit; echo "error: no more" >&2; exit 1')
+        row = self.rows()
+        self.assertEqual((row["ready"], row["version"]), (False, "9.9"))
+        self.assertIn("no more", row["why"])
+        # bubblewrap makes the boxes of calls that name no engine: the server is ready all the same.
+        self.assertEqual(self.run_command(["id", "-u"])["stdout"], "1000\n")
+        reply = self.daemon.post("/v1/run", {"command": ["true"], "engine": "kern"})
+        self.assertEqual(reply.status, 503, reply)
+        self.assertIn("no more", reply.json["detail"])
+        self.put(f'exec {STAND_IN} "$@"')
+        row = self.rows()
+        self.assertEqual((row["ready"], row["why"], row["version"]),
+                         (True, None, "0.0.0-stand-in"))
+        self.assertEqual(self.run_command(["id", "-u"], engine="kern")["stdout"], "0\n")
 
 
 class Pulls(commandkit.Case, streamkit.Case):

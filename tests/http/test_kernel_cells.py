@@ -541,7 +541,6 @@ class Node(kernelkit.Case):
 
 @unittest.skipUnless(os.path.isdir("/usr/lib/python3/dist-packages/matplotlib"),
                      "numpy, pandas and matplotlib are not installed")
-@unittest.skipIf(harness.ENGINE == "kern", "the image of imagekit.py has no numpy and no matplotlib")
 class Packages(kernelkit.Case):
     def plots(self, kernel, code):
         result = kernel.cell(code, timeoutS=120)

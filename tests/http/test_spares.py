@@ -31,7 +31,7 @@ AGAIN = [test_python.Exits, test_python.Tracebacks, test_python.MainModule, test
 
 def with_spares(case):
     """A class of tests over a daemon that keeps boxes ready."""
-    name = f"{case.__name__}WithSpares"
+    name = f"{case.__module__}_{case.__name__}"  # which is what the runner finds it by
     return type(name, (case,), {"daemon_arguments": (*case.daemon_arguments, *WITH_SPARES),
                                 "__module__": __name__})
 

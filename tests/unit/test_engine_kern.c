@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/buf.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/strv.h"
 #include "lib/box/engine.h"
 #include "lib/box/remedy_kern.h"
@@ -140,6 +142,145 @@ static void domains_take_the_place_of_the_network(void **state)
                " --pids-limit 4194304 --egress-allow pypi.org,files.pythonhosted.org" PROGRAM);
 }
 
+/* ---- each option by itself, and what belongs together ---- */
+
+#define HEAD "kern box box_b --image python:3.12-slim" FIXED
+#define TMPFS " --tmpfs /tmp --tmpfs /home/sandbox"
+#define UNCAPPED " --memory 1024t --pids-limit 4194304"
+
+/* What each names, apart from where it stands: the fixed words are all there, in order. */
+struct golden {
+    const char *what;
+    struct box_spec spec;
+    const char *wanted;
+};
+
+static struct strv domains, profiles, caps;
+static const struct strv nothing = { .count = 0 };
+static const struct box_mount mounts[] = {
+    { .source = "/a b", .target = "/run/x,y" },
+    { .source = "/b", .target = "/workspace/b", .writable = true },
+};
+
+static int make_lists(void **state)
+{
+    (void)state;
+    strv_add_all(&domains, "pypi.org", NULL);
+    strv_add_all(&profiles, "vgpio:pins", "vcpu:small", NULL);
+    strv_add_all(&caps, "SYS_ADMIN", "CAP_NET_BIND_SERVICE", "ALL", NULL);
+    return 0;
+}
+
+static int free_lists(void **state)
+{
+    (void)state;
+    strv_done(&domains);
+    strv_done(&profiles);
+    strv_done(&caps);
+    return 0;
+}
+
+static const struct golden goldens[] = {
+    { "nothing", { .workspace = "/w" }, HEAD TMPFS " --cap-drop ALL" UNCAPPED " --net none" },
+    { "image",
+      { .workspace = "/w", .extras = { .image = "a/b@sha256:00" } },
+      "kern box box_b --image a/b@sha256:00" FIXED TMPFS " --cap-drop ALL" UNCAPPED " --net none" },
+    { "no capability more to drop",
+      { .workspace = "/w", .extras = { .cap_drop = &nothing } },
+      HEAD TMPFS UNCAPPED " --net none" },
+    { "capabilities, in their order",
+      { .workspace = "/w", .extras = { .cap_drop = &caps } },
+      HEAD TMPFS " --cap-drop SYS_ADMIN --cap-drop CAP_NET_BIND_SERVICE --cap-drop ALL" UNCAPPED
+                 " --net none" },
+    { "security profile: capabilities are dropped all the same",
+      { .workspace = "/w", .extras = { .security_profile = "untrusted" } },
+      HEAD TMPFS " --cap-drop ALL --security-profile untrusted" UNCAPPED " --net none" },
+    { "AppArmor",
+      { .workspace = "/w", .extras = { .apparmor = "docker-default" } },
+      HEAD TMPFS " --cap-drop ALL --apparmor docker-default" UNCAPPED " --net none" },
+    { "profiles without a network",
+      { .workspace = "/w", .extras = { .profiles = &profiles } },
+      HEAD TMPFS " --cap-drop ALL" UNCAPPED " --net none vgpio:pins vcpu:small" },
+    { "profiles behind domains",
+      { .workspace = "/w", .extras = { .profiles = &profiles, .egress = &domains } },
+      HEAD TMPFS " --cap-drop ALL" UNCAPPED " --egress-allow pypi.org vgpio:pins vcpu:small" },
+    { "an empty list of domains is none",
+      { .workspace = "/w", .extras = { .egress = &nothing } },
+      HEAD TMPFS " --cap-drop ALL" UNCAPPED " --net none" },
+    { "domains never with the host's network",
+      { .workspace = "/w", .network = true, .extras = { .egress = &domains } },
+      HEAD TMPFS " --cap-drop ALL" UNCAPPED " --egress-allow pypi.org" },
+    { "mounts, in their order",
+      { .workspace = "/w", .mounts = mounts, .mount_count = 2 },
+      HEAD TMPFS " --cap-drop ALL" UNCAPPED " --net none"
+                 " -v /a b:/run/x,y:ro -v /b:/workspace/b" },
+    { "memory holds for what lies in memory",
+      { .workspace = "/w", .limits = { .memory_bytes = 1 } },
+      HEAD " --tmpfs /tmp:1 --tmpfs /home/sandbox:1 --cap-drop ALL --memory 1"
+           " --pids-limit 4194304 --net none" },
+    { "processes",
+      { .workspace = "/w", .limits = { .pids = 1 } },
+      HEAD TMPFS " --cap-drop ALL --memory 1024t --pids-limit 3 --net none" },
+    { "processors, without zeros behind",
+      { .workspace = "/w", .limits = { .cpus = 0.5 } },
+      HEAD TMPFS " --cap-drop ALL --memory 1024t --cpus 0.5 --pids-limit 4194304 --net none" },
+};
+
+static void each_option(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
+        CLEANUP_FREE char *wanted = alloc_printf("%s" PROGRAM, goldens[i].wanted);
+
+        print_message("    %s\n", goldens[i].what);
+        assert_arguments(&goldens[i].spec, wanted);
+    }
+}
+
+static bool has(const struct strv *argv, const char *word)
+{
+    for (size_t i = 0; i < argv->count; i++) {
+        if (strcmp(argv->items[i], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The network is one of three whatever else is asked for, and never left to kern. */
+static void the_network_with_everything_else(void **state)
+{
+    (void)state;
+    for (unsigned int bits = 0; bits < 64; bits++) {
+        const struct box_spec spec = {
+            .workspace = "/w",
+            .network = (bits & 1) != 0,
+            .extras = { .egress = (bits & 2) != 0 ? &domains : NULL,
+                        .profiles = (bits & 4) != 0 ? &profiles : NULL,
+                        .security_profile = (bits & 8) != 0 ? "untrusted" : NULL,
+                        .cap_drop = (bits & 16) != 0 ? &caps : NULL,
+                        .apparmor = (bits & 32) != 0 ? "kern-box" : NULL },
+        };
+        const struct engine_plan plan = plan_of(&spec);
+        CLEANUP_STRV struct strv argv = { 0 };
+
+        engine_kern.argv(&plan, &argv);
+        assert_int_equal(has(&argv, "--egress-allow"), (bits & 2) != 0);
+        assert_int_equal(has(&argv, "--net"), (bits & 2) == 0);
+        assert_int_equal(has(&argv, "host"), (bits & 3) == 1);
+        assert_int_equal(has(&argv, "none"), (bits & 3) == 0);
+        assert_int_equal(has(&argv, "vgpio:pins"), (bits & 4) != 0);
+        assert_int_equal(has(&argv, "--security-profile"), (bits & 8) != 0);
+        assert_true(has(&argv, "--cap-drop"));
+        assert_int_equal(has(&argv, "--apparmor"), (bits & 32) != 0);
+        /* What makes a box safe and quick to end is in every one. */
+        assert_true(has(&argv, "--ro") && has(&argv, "--no-uid-range") && has(&argv, "never"));
+        assert_true(has(&argv, "--stop-timeout") && has(&argv, "--memory"));
+        assert_false(has(&argv, "--privileged") || has(&argv, "--env-file") || has(&argv, "-e"));
+        assert_false(has(&argv, "--require-limits") || has(&argv, "--allow-uncapped"));
+    }
+}
+
 static void its_environment_is_made_anew(void **state)
 {
     CLEANUP_STRV struct strv own = { 0 };
@@ -231,10 +372,12 @@ int main(void)
         cmocka_unit_test(with_everything),
         cmocka_unit_test(a_workspace_that_is_only_read),
         cmocka_unit_test(domains_take_the_place_of_the_network),
+        cmocka_unit_test(each_option),
+        cmocka_unit_test(the_network_with_everything_else),
         cmocka_unit_test(its_environment_is_made_anew),
         cmocka_unit_test(a_colon_in_a_path_is_refused),
         cmocka_unit_test(its_words_are_told_apart),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_lists, free_lists);
 }
