@@ -14,7 +14,6 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/journal/journal_internal.h"
-#include "lib/journal/shelf.h"
 #include "lib/journal/tape_internal.h"
 
 #define GATHER_MS 10 /* the thread wakes once for the logs of so long a time */
@@ -37,20 +36,20 @@ struct filer {
     bool closing;
 };
 
-/* True if it is in its file. Memory is given back in any case: nobody appends any more. */
+/* True if it is written. Its memory is given back if it is not short: nobody appends any more. */
 static bool file_tape(struct filer *filer, struct tape *tape)
 {
     bool filed;
 
     (void)pthread_mutex_lock(&tape->lock);
     filed = tape_spill(tape) == 0;
-    if (filed) {
+    if (filed && tape->fd >= 0) {
         buf_done(&tape->memory);
     }
-    (void)pthread_mutex_unlock(&tape->lock);
     if (!filed) { /* the disk is full: half a log would look like one cut short by a crash */
-        shelf_remove(filer->journal->directory, tape->id);
+        tape_erase(tape);
     }
+    (void)pthread_mutex_unlock(&tape->lock);
     journal_forget(filer->journal, tape);
     return filed;
 }

@@ -15,6 +15,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "lib/journal/binder.h"
 #include "lib/journal/filer.h"
 #include "lib/journal/journal_internal.h"
 #include "lib/journal/shelf.h"
@@ -23,6 +24,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define TAPE_MAX_DEFAULT (160 * MIB)
 #define TOTAL_MAX_DEFAULT (4096 * MIB)
+#define BINDER_SPANS 28 /* of the maximum age, after which a binder is written to no more */
 #define AGE_MAX_DEFAULT_MS (INT64_C(7) * 24 * 3600 * 1000)
 
 void journal_file_soon(struct journal *journal, struct tape *tape)
@@ -84,6 +86,7 @@ int journal_open(const struct journal_config *config, struct journal **ret_journ
         config->total_max_bytes > 0 ? config->total_max_bytes : TOTAL_MAX_DEFAULT;
     journal->age_max_ms = config->age_max_ms > 0 ? config->age_max_ms : AGE_MAX_DEFAULT_MS;
     (void)pthread_mutex_init(&journal->lock, NULL);
+    journal->binders = binder_new(directory, journal->age_max_ms / BINDER_SPANS);
     journal->filer = filer_new(journal, err);
     if (journal->filer == NULL) {
         journal_close(journal);
@@ -107,6 +110,7 @@ void journal_close(struct journal *journal)
             tape_unref(tape);
         }
     }
+    binder_free(journal->binders);
     fd_close(journal->directory);
     (void)pthread_mutex_destroy(&journal->lock);
     free(journal);
@@ -130,7 +134,26 @@ struct tape *journal_start(struct journal *journal, const char *id, struct err *
         (void)err_set(err, ERR_EXECUTION_EXISTS, 0, "an execution by that id has a log");
         return NULL;
     }
+    return tape;
+}
+
+struct tape *journal_start_again(struct journal *journal, const char *id, struct err *err)
+{
+    const struct buf nothing = BUF_INIT(0);
+    struct binder_place nowhere = { .number = 0 };
+    struct tape *tape = journal_start(journal, id, err);
+
+    if (tape == NULL) {
+        return NULL;
+    }
     shelf_remove(journal->directory, id);
+    if (binder_write(journal->binders, id, &nothing, 0, &nowhere) < 0) {
+        (void)err_set(err, errno == ENOSPC ? ERR_STORE_FULL : ERR_IO, errno,
+                      "a log can't be begun: %s", err_errno_text(errno));
+        journal_forget(journal, tape);
+        tape_unref(tape);
+        return NULL;
+    }
     return tape;
 }
 
@@ -147,6 +170,28 @@ static struct tape *find_in_table(struct journal *journal, const char *id)
     return tape;
 }
 
+static struct tape *find_short(struct journal *journal, const char *id)
+{
+    CLEANUP_BUF struct buf log = BUF_INIT(BINDER_LOG_MAX);
+
+    return binder_find(journal->binders, id, &log) ? tape_load_short(journal, id, &log) : NULL;
+}
+
+/* A crash may have cut its file short just when it became too long for a binder, which has more. */
+static struct tape *find_long(struct journal *journal, const char *id, int fd)
+{
+    struct tape *tape = tape_load(journal, id, fd);
+    struct tape *binderd =
+        tape->finished || tape->filed > BINDER_LOG_MAX ? NULL : find_short(journal, id);
+
+    if (binderd != NULL && binderd->memory.size > tape->filed) {
+        tape_unref(tape);
+        return binderd;
+    }
+    tape_unref(binderd);
+    return tape;
+}
+
 struct tape *journal_find(struct journal *journal, const char *id, struct err *err)
 {
     struct tape *tape = find_in_table(journal, id);
@@ -156,30 +201,47 @@ struct tape *journal_find(struct journal *journal, const char *id, struct err *e
         return tape;
     }
     fd = shelf_open(journal->directory, id);
-    if (fd < 0 && errno == ENOENT) {
-        (void)err_set(err, ERR_EVENTS_EXPIRED, 0,
-                      "the events of this execution are not kept any more");
-        return NULL;
-    }
-    if (fd < 0) {
+    if (fd < 0 && errno != ENOENT) {
         (void)err_set(err, ERR_IO, errno, "the log can't be opened: %s", err_errno_text(errno));
         return NULL;
     }
-    return tape_load(journal, id, fd);
+    tape = fd >= 0 ? find_long(journal, id, fd) : find_short(journal, id);
+    if (tape == NULL) {
+        (void)err_set(err, ERR_EVENTS_EXPIRED, 0,
+                      "the events of this execution are not kept any more");
+    }
+    return tape;
 }
 
-void journal_remove(struct journal *journal, const char *id)
+void journal_drop(struct journal *journal, struct tape *tape)
 {
-    shelf_remove(journal->directory, id);
+    (void)pthread_mutex_lock(&tape->lock);
+    tape_erase(tape);
+    (void)pthread_mutex_unlock(&tape->lock);
+    journal_forget(journal, tape);
 }
 
-static bool in_use(void *context, const char *id)
+/* Under the lock: does a log that is in the table begin in this binder? */
+static bool is_begun_in(const struct journal *journal, uint64_t binder)
+{
+    for (size_t i = 0; i < JOURNAL_TABLE_SIZE; i++) {
+        for (const struct tape *tape = journal->table[i]; tape != NULL; tape = tape->next) {
+            if (atomic_load(&tape->binder) == binder) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool in_use(void *context, const char *name)
 {
     struct journal *journal = context;
+    uint64_t binder = binder_number(name);
     bool open;
 
     (void)pthread_mutex_lock(&journal->lock);
-    open = *find_link(journal, id) != NULL;
+    open = binder > 0 ? is_begun_in(journal, binder) : *find_link(journal, name) != NULL;
     (void)pthread_mutex_unlock(&journal->lock);
     return open;
 }

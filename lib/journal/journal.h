@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal: the event logs of all executions, one file each, bounded by age and bytes.
+ * journal: the event logs of all executions, bounded by age and bytes. Long ones have a file each,
+ * short ones share files, which are deleted together: at most a 28th of the maximum age late.
  *
  * Logs of running executions are kept in a table and may be in memory only; a thread writes those
  * of ended ones to their files. Any thread.
@@ -31,11 +32,15 @@ int journal_open(const struct journal_config *config, struct journal **ret_journ
 void journal_close(struct journal *journal);
 
 /*
- * A new log for an execution (an id as id_valid wants it); an old file of that name is replaced.
- * The caller has one reference, and calls tape_finish in the end. NULL with EXECUTION_EXISTS when a
- * log by that name is in the table.
+ * A new log for an execution (an id as id_valid wants it, which never had one). The caller has one
+ * reference, and calls tape_finish in the end. NULL with EXECUTION_EXISTS when a log by that name
+ * is in the table.
  */
 struct tape *journal_start(struct journal *journal, const char *id, struct err *err);
+
+/* The same for an id that may have had one before, which is deleted. NULL also with IO, STORE_FULL.
+ */
+struct tape *journal_start_again(struct journal *journal, const char *id, struct err *err);
 
 /*
  * The log of an execution that runs, has ended, or was cut short by a crash, with one reference for
@@ -43,8 +48,8 @@ struct tape *journal_start(struct journal *journal, const char *id, struct err *
  */
 struct tape *journal_find(struct journal *journal, const char *id, struct err *err);
 
-/* Deletes a log that has ended. Who reads it may go on. */
-void journal_remove(struct journal *journal, const char *id);
+/* The log of this tape, which has ended, is not kept. Who reads it may go on. */
+void journal_drop(struct journal *journal, struct tape *tape);
 
 struct journal_usage {
     size_t files;

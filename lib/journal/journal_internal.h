@@ -15,6 +15,7 @@
 
 #define JOURNAL_TABLE_SIZE 256
 
+struct binders;
 struct filer;
 
 struct journal {
@@ -23,6 +24,7 @@ struct journal {
     uint64_t total_max_bytes;
     int64_t age_max_ms;
     struct filer *filer;
+    struct binders *binders;
 
     pthread_mutex_t lock;
     struct tape *table[JOURNAL_TABLE_SIZE]; /* one reference each */

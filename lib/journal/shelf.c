@@ -18,6 +18,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/id.h"
+#include "lib/journal/binder.h"
 
 #define BUCKETS 256
 #define BLOCK_BYTES 512 /* the unit of st_blocks, stat(3type) */
@@ -44,20 +45,40 @@ static int make(int directory, const char *path)
                   S_IRUSR | S_IWUSR);
 }
 
-int shelf_make(int directory, const char *id)
+int shelf_make_file(int directory, const char *path)
 {
-    char path[SHELF_PATH_SIZE];
-    char bucket[8];
-    int fd;
+    char bucket[3];
+    int fd = make(directory, path);
 
-    shelf_path(id, path);
-    fd = make(directory, path);
     if (fd < 0 && errno == ENOENT) {
-        (void)snprintf(bucket, sizeof(bucket), "%02x", shelf_bucket(id));
+        (void)snprintf(bucket, sizeof(bucket), "%.2s", path);
         (void)mkdirat(directory, bucket, S_IRWXU);
         fd = make(directory, path);
     }
     return fd;
+}
+
+int shelf_make(int directory, const char *id)
+{
+    char path[SHELF_PATH_SIZE];
+
+    shelf_path(id, path);
+    return shelf_make_file(directory, path);
+}
+
+DIR *shelf_open_bucket(int directory, unsigned bucket)
+{
+    char name[8];
+    DIR *dir;
+    int fd;
+
+    (void)snprintf(name, sizeof(name), "%02x", bucket % BUCKETS);
+    fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir == NULL) {
+        fd_close(fd);
+    }
+    return dir;
 }
 
 int shelf_open(int directory, const char *id)
@@ -77,7 +98,8 @@ void shelf_remove(int directory, const char *id)
 }
 
 struct file {
-    char id[NAME_SIZE];
+    char name[NAME_SIZE]; /* the id of a log, or that of a binder */
+    unsigned bucket;
     int64_t written_ms;
     uint64_t bytes;
 };
@@ -88,43 +110,44 @@ struct files {
     size_t capacity;
 };
 
-static void add(struct files *files, const char *id, const struct stat *status)
+static struct file *add(struct files *files)
 {
-    struct file *file;
-
     if (files->count == files->capacity) {
         files->capacity = files->capacity > 0 ? files->capacity * 2 : 64;
         files->items = alloc_resize(files->items, files->capacity, sizeof(*files->items));
     }
-    file = &files->items[files->count++];
-    (void)snprintf(file->id, sizeof(file->id), "%.64s", id);
-    file->written_ms =
-        status->st_mtim.tv_sec * INT64_C(1000) + status->st_mtim.tv_nsec / CLOCK_NS_PER_MS;
-    file->bytes = (uint64_t)status->st_blocks * BLOCK_BYTES;
+    return &files->items[files->count++];
 }
 
 static void collect(int directory, unsigned bucket, struct files *files)
 {
-    char name[8];
-    CLEANUP_DIR DIR *dir = NULL;
+    CLEANUP_DIR DIR *dir = shelf_open_bucket(directory, bucket);
     const struct dirent *entry;
     struct stat status;
-    int fd;
 
-    (void)snprintf(name, sizeof(name), "%02x", bucket % BUCKETS);
-    fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (dir == NULL) {
-        fd_close(fd);
-        return;
-    }
-    while ((entry = readdir(dir)) != NULL) {
-        if (id_valid(entry->d_name) &&
-            fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(status.st_mode)) {
-            add(files, entry->d_name, &status);
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        struct file *file;
+
+        if ((!id_valid(entry->d_name) && binder_number(entry->d_name) == 0) ||
+            fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISREG(status.st_mode)) {
+            continue;
         }
+        file = add(files);
+        (void)snprintf(file->name, sizeof(file->name), "%.64s", entry->d_name);
+        file->bucket = bucket;
+        file->written_ms =
+            status.st_mtim.tv_sec * INT64_C(1000) + status.st_mtim.tv_nsec / CLOCK_NS_PER_MS;
+        file->bytes = (uint64_t)status.st_blocks * BLOCK_BYTES;
     }
+}
+
+static void remove_file(int directory, const struct file *file)
+{
+    char path[SHELF_PATH_SIZE];
+
+    (void)snprintf(path, sizeof(path), "%02x/%.64s", file->bucket, file->name);
+    (void)unlinkat(directory, path, 0);
 }
 
 static int by_age(const void *a, const void *b)
@@ -156,8 +179,8 @@ void shelf_expire(int directory, const struct shelf_rules *rules, struct shelf_u
         if (file->written_ms >= rules->oldest_ms && usage.bytes <= rules->max_bytes) {
             break;
         }
-        if (!rules->in_use(rules->context, file->id)) {
-            shelf_remove(directory, file->id);
+        if (!rules->in_use(rules->context, file->name)) {
+            remove_file(directory, file);
             usage.bytes -= file->bytes;
             usage.files--;
             usage.expired++;

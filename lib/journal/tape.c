@@ -67,10 +67,10 @@ void tape_mark(struct tape *tape, uint64_t seq, uint64_t offset)
     tape->marks[tape->mark_count++] = (struct tape_mark){ .seq = seq, .offset = offset };
 }
 
-/* Checksums are set when records leave the memory: until then they may still grow. */
+/* Checksums are set when records are written: until then they may still grow. */
 static void seal(struct tape *tape)
 {
-    for (size_t at = 0; at < tape->memory.size;) {
+    for (size_t at = tape->binderd; at < tape->memory.size;) {
         struct record head;
 
         memcpy(&head, tape->memory.data + at, sizeof(head));
@@ -80,25 +80,52 @@ static void seal(struct tape *tape)
     }
 }
 
-int tape_spill(struct tape *tape)
+static int write_to_binder(struct tape *tape)
 {
-    if (tape->memory.size == 0) {
-        return 0;
+    if (binder_write(tape->journal->binders, tape->id, &tape->memory, tape->binderd, &tape->place) <
+        0) {
+        return -1;
     }
+    atomic_store(&tape->binder, tape->place.number);
+    tape->binderd = tape->memory.size;
+    return 0;
+}
+
+static int write_to_file(struct tape *tape)
+{
     if (tape->fd < 0) {
         tape->fd = shelf_make(tape->journal->directory, tape->id);
     }
     if (tape->fd < 0) {
         return -1;
     }
-    seal(tape);
     if (lseek(tape->fd, (off_t)tape->filed, SEEK_SET) < 0 ||
         fd_write_full(tape->fd, tape->memory.data, tape->memory.size) < 0) {
         return -1;
     }
     tape->filed += tape->memory.size;
+    tape->binderd = 0;
     buf_reset(&tape->memory);
     return 0;
+}
+
+int tape_spill(struct tape *tape)
+{
+    if (tape->memory.size == tape->binderd || tape->unwanted) {
+        return 0;
+    }
+    seal(tape);
+    return tape->fd < 0 && tape->memory.size <= BINDER_LOG_MAX ? write_to_binder(tape)
+                                                               : write_to_file(tape);
+}
+
+void tape_erase(struct tape *tape)
+{
+    tape->unwanted = true;
+    if (tape->fd >= 0) {
+        shelf_remove(tape->journal->directory, tape->id);
+    }
+    binder_void(tape->journal->binders, tape->id, &tape->place);
 }
 
 void tape_save(struct tape *tape)
@@ -112,7 +139,7 @@ void tape_save(struct tape *tape)
 static bool can_join(const struct tape *tape, const struct tape_event *event, int64_t now_ms,
                      struct record *ret_head)
 {
-    if (!event->joinable || tape->memory.size == 0) {
+    if (!event->joinable || tape->memory.size == tape->binderd) {
         return false;
     }
     memcpy(ret_head, tape->memory.data + tape->last, sizeof(*ret_head));
@@ -172,7 +199,7 @@ bool tape_append(struct tape *tape, const struct tape_event *event)
         if (tape->memory.size >= TAPE_SPILL || reader_any_waits(tape)) {
             tape_save(tape);
         }
-        if (!tape->saving && tape->memory.size > 0) {
+        if (!tape->saving && tape->memory.size > tape->binderd) {
             tape->saving = true;
             journal_save_later(tape->journal, tape);
         }

@@ -2,12 +2,13 @@
 /*
  * tape: the event log of one execution, written while it runs, read by any number of readers.
  *
- * A short log lives in memory and becomes a file after the execution ended. One that goes on is
- * written out some 20 ms after each event, and in pieces of 256 KiB; what a reader is told is
- * written before it is told. Written means in the page cache: the end of the process loses none of
- * it, that of the host may. Beyond the journal's maximum for one log, events that may be dropped
- * are, from the first that does not fit on. Reference-counted; any thread. journal.h makes and
- * finds tapes, reader.h reads them.
+ * A short log stays in memory while anybody has the tape, and is written to a file that it shares
+ * with others (binder.h); one of more than 16 KiB to its own. That happens behind the end of the
+ * execution; of one that goes on some 20 ms after each event, and in pieces of 256 KiB; what a
+ * reader is told is written before it is told. Written means in the page cache: the end of the
+ * process loses none of it, that of the host may. Beyond the journal's maximum for one log, events
+ * that may be dropped are, from the first that does not fit on. Reference-counted; any thread.
+ * journal.h makes and finds tapes, reader.h reads them.
  */
 #ifndef KERND_JOURNAL_TAPE_H
 #define KERND_JOURNAL_TAPE_H
@@ -42,7 +43,7 @@ void tape_unref(struct tape *tape); /* NULL is fine */
  */
 bool tape_append(struct tape *tape, const struct tape_event *event);
 
-/* No event comes any more. Wakes readers. What is in memory becomes a file soon. */
+/* No event comes any more. Wakes readers. What is in memory is written soon. */
 void tape_finish(struct tape *tape);
 
 uint64_t tape_count(struct tape *tape);   /* events so far, the next seq */

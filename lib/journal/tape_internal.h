@@ -2,8 +2,9 @@
 /*
  * tape_internal: the body of a tape, for lib/journal alone.
  *
- * Bytes of the log: [0, filed) are in the file, [filed, filed + memory.size) in memory. Records
- * never lie across that border. The lock guards everything that changes.
+ * Bytes of the log: [0, filed) are in its file, [filed, filed + memory.size) in memory. Records
+ * never lie across that border. A short log has no file: filed is 0, all of it is in memory, and
+ * its first `binderd` bytes are in a binder, too. The lock guards everything that changes.
  */
 #ifndef KERND_JOURNAL_TAPE_INTERNAL_H
 #define KERND_JOURNAL_TAPE_INTERNAL_H
@@ -13,6 +14,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/journal/binder.h"
 #include "lib/journal/record.h"
 #include "lib/journal/tape.h"
 
@@ -38,9 +40,12 @@ struct tape {
     char id[TAPE_ID_SIZE];
 
     pthread_mutex_t lock;
-    int fd; /* -1: no file yet */
+    int fd; /* -1: no file of its own */
     uint64_t filed;
     struct buf memory;
+    size_t binderd; /* bytes of memory; they don't change any more */
+    struct binder_place place;
+    atomic_uint_least64_t binder; /* place.number, for the journal's expiry */
     size_t last; /* offset in memory of the last record; valid while memory is not empty */
     uint64_t max_bytes;
     uint64_t next_seq;
@@ -50,8 +55,9 @@ struct tape {
     size_t mark_count;
     bool capped;
     bool finished;
-    bool live;   /* started by this server, and may still grow */
-    bool saving; /* in the filer's list of those to save */
+    bool live;     /* started by this server, and may still grow */
+    bool saving;   /* in the filer's list of those to save */
+    bool unwanted; /* it is not to be written any more */
     struct reader *readers;
 
     struct tape *next;         /* the journal's table, under the journal's lock */
@@ -66,8 +72,17 @@ struct tape *tape_new(struct journal *journal, const char *id, uint64_t max_byte
 /* A tape of what a file holds; takes fd over. A torn end is left out. */
 struct tape *tape_load(struct journal *journal, const char *id, int fd);
 
-/* Under the lock: moves what is in memory to the file, which is made if need be. 0 or -1, errno. */
+/* A tape of what a binder holds; takes the bytes. */
+struct tape *tape_load_short(struct journal *journal, const char *id, struct buf *log);
+
+/*
+ * Under the lock: writes what is in memory alone to a binder, or, of a log that is longer, moves it
+ * to its file, which is made if need be. 0 or -1, errno.
+ */
 int tape_spill(struct tape *tape);
+
+/* Under the lock: nothing of it is to be found by others any more. */
+void tape_erase(struct tape *tape);
 
 /*
  * Under the lock: the same, but with no room on the disk what is in memory stays there, and no more

@@ -134,7 +134,9 @@ void admission_withdraw(struct execution *execution)
 
 static int open_log(struct sandbox *sandbox, struct execution *execution, struct err *err)
 {
-    execution->tape = journal_start(sandbox->journal, execution->id, err);
+    execution->tape = execution->request->id != NULL
+                          ? journal_start_again(sandbox->journal, execution->id, err)
+                          : journal_start(sandbox->journal, execution->id, err);
     if (execution->tape == NULL) {
         return -1;
     }
@@ -198,7 +200,7 @@ static void refuse(struct sandbox *sandbox, struct execution *execution, const s
     }
     if (execution->tape != NULL) {
         tape_finish(execution->tape);
-        journal_remove(sandbox->journal, execution->id);
+        journal_drop(sandbox->journal, execution->tape);
     }
     live_remove(&sandbox->live, execution);
     execution_unref(execution);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,6 +18,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
+#include "lib/journal/binder.h"
 #include "lib/journal/journal.h"
 #include "lib/journal/reader.h"
 #include "lib/journal/shelf.h"
@@ -252,18 +254,20 @@ static void output_above_the_maximum(void **state)
     tape_unref(tape);
 }
 
+/* As a process that comes after a crash would find it. 0: there is nothing. */
 static size_t read_log(const char *id, char *out, size_t size)
 {
-    char path[SHELF_PATH_SIZE];
-    int fd;
-    ssize_t got;
+    struct binders *binders = binder_new(scratch_fd, 1000);
+    struct buf log = BUF_INIT(size);
+    size_t got = 0;
 
-    shelf_path(id, path);
-    fd = openat(scratch_fd, path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    got = read(fd, out, size);
-    fd_close(fd);
-    return (size_t)got;
+    if (binder_find(binders, id, &log)) {
+        got = log.size;
+        memcpy(out, log.data, got);
+    }
+    buf_done(&log);
+    binder_free(binders);
+    return got;
 }
 
 static void write_log(const char *id, const char *data, size_t size)
@@ -330,13 +334,10 @@ static void running_logs_are_saved(void **state)
     struct tape *tape = journal_start(journal, "exe_1", NULL);
     int64_t deadline = clock_deadline_after_s(30);
     char log[1000];
-    char path[SHELF_PATH_SIZE];
-    struct stat status = { .st_size = 0 };
 
     (void)state;
     assert_true(put(tape, OUT, "so far", 0));
-    shelf_path("exe_1", path);
-    while (fstatat(scratch_fd, path, &status, 0) < 0 || status.st_size == 0) {
+    while (read_log("exe_1", log, sizeof(log)) == 0) {
         assert_false(clock_passed(deadline));
     }
     write_log("exe_2", log, read_log("exe_1", log, sizeof(log)));
@@ -524,14 +525,25 @@ static void raw_streams(void **state)
     tape_unref(tape);
 }
 
-static void set_age(const char *id, int64_t age_s)
+static void set_age(const char *path, int64_t age_s)
 {
-    char path[SHELF_PATH_SIZE];
     struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
                                  { .tv_sec = clock_wall_ms() / 1000 - age_s } };
 
-    shelf_path(id, path);
     assert_int_equal(utimensat(scratch_fd, path, times, 0), 0);
+}
+
+/* A log that ended with so many bytes of output, written. */
+static void keep(const char *id, size_t size)
+{
+    struct tape *tape = journal_start(journal, id, NULL);
+    struct tape_event event = { .kind = OUT, .data = piece, .size = size };
+
+    fill_piece();
+    assert_true(tape_append(tape, &event));
+    tape_finish(tape);
+    tape_unref(tape);
+    journal_flush(journal);
 }
 
 static void expiry(void **state)
@@ -539,20 +551,16 @@ static void expiry(void **state)
     struct journal_usage usage;
     struct tape *live;
     char id[32];
+    char path[SHELF_PATH_SIZE];
 
     (void)state;
     config.age_max_ms = 3600 * 1000;
     reopen();
     for (int i = 0; i < 10; i++) {
-        struct tape *tape;
-
         (void)snprintf(id, sizeof(id), "exe_%d", i);
-        tape = journal_start(journal, id, NULL);
-        assert_true(put(tape, OUT, "x", 0));
-        tape_finish(tape);
-        tape_unref(tape);
-        journal_flush(journal);
-        set_age(id, i < 3 ? 4000 : 100 - i);
+        keep(id, BINDER_LOG_MAX);
+        shelf_path(id, path);
+        set_age(path, i < 3 ? 4000 : 100 - i);
     }
     live = journal_start(journal, "exe_live", NULL);
     journal_expire(journal, clock_wall_ms(), &usage);
@@ -569,10 +577,243 @@ static void expiry(void **state)
     assert_null(journal_find(journal, "exe_3", NULL)); /* the oldest go first */
     live = journal_find(journal, "exe_live", NULL);
     assert_non_null(live);
-    journal_remove(journal, "exe_live");
-    assert_events(live, 0, "END"); /* whoever has it may go on */
     tape_unref(live);
-    assert_null(journal_find(journal, "exe_live", NULL));
+}
+
+/* The binders of an id, in their order; out has room for so many paths. */
+static size_t find_binders(const char *id, char (*out)[SHELF_PATH_SIZE], size_t room)
+{
+    const unsigned bucket = shelf_bucket(id) % 64;
+    DIR *dir = shelf_open_bucket(scratch_fd, bucket);
+    const struct dirent *entry;
+    size_t count = 0;
+
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        if (binder_number(entry->d_name) > 0) {
+            assert_true(count < room);
+            (void)snprintf(out[count++], SHELF_PATH_SIZE, "%02x/%.17s", bucket, entry->d_name);
+        }
+    }
+    (void)closedir(dir);
+    qsort(out, count, SHELF_PATH_SIZE, (int (*)(const void *, const void *))strcmp);
+    return count;
+}
+
+/* Short logs are deleted with their binder, which stays as long as a log of it goes on. */
+static void expiry_of_short_logs(void **state)
+{
+    struct journal_usage usage;
+    struct tape *live = journal_start(journal, "exe_live", NULL);
+    struct reader *reader = reader_new(live, 0, quiet, NULL);
+    struct tape_event event;
+    struct tape *old;
+    char paths[2][SHELF_PATH_SIZE];
+
+    (void)state;
+    assert_true(put(live, OUT, "so far", 0));
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    keep("exe_old", 10);
+    old = journal_find(journal, "exe_old", NULL);
+    assert_int_equal(find_binders("exe_live", paths, 2), 1);
+    set_age(paths[0], 8 * 24 * 3600);
+    assert_int_equal(find_binders("exe_old", paths, 2), 1);
+    set_age(paths[0], 8 * 24 * 3600);
+    journal_expire(journal, clock_wall_ms(), &usage);
+    assert_int_equal(usage.expired, 1);
+    assert_int_equal(usage.files, 1);
+    assert_null(journal_find(journal, "exe_old", NULL));
+    assert_events(old, 0, "0:2:abcdefghij END"); /* whoever has it may go on */
+    tape_unref(old);
+    keep("exe_old", 3); /* into a binder that is made anew */
+    old = journal_find(journal, "exe_old", NULL);
+    assert_events(old, 0, "0:2:abc END");
+    tape_unref(old);
+    assert_true(put(live, OUT, " and on", 6));
+    reader_free(reader);
+    tape_finish(live);
+    tape_unref(live);
+    reopen();
+    live = journal_find(journal, "exe_live", NULL);
+    assert_events(live, 0, "0:2:so far 1:2: and on END");
+    tape_unref(live);
+}
+
+/* However many short logs there are, they take few files, and each is found again as it was. */
+static void short_logs_share_files(void **state)
+{
+    struct journal_usage usage;
+    struct tape *tape;
+    char id[32];
+    char text[64];
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        (void)snprintf(id, sizeof(id), "exe_%d", i);
+        (void)snprintf(text, sizeof(text), "the output of %d", i);
+        tape = journal_start(journal, id, NULL);
+        assert_true(put(tape, OUT, text, 0));
+        tape_finish(tape);
+        tape_unref(tape);
+        if (i % 1000 == 0) {
+            reopen();
+        }
+    }
+    reopen();
+    journal_expire(journal, clock_wall_ms(), &usage);
+    assert_true(usage.files <= 64 * 4);
+    for (int i = 0; i < 3000; i++) {
+        (void)snprintf(id, sizeof(id), "exe_%d", i);
+        (void)snprintf(text, sizeof(text), "0:2:the output of %d END", i);
+        tape = journal_find(journal, id, NULL);
+        assert_events(tape, 0, text);
+        tape_unref(tape);
+    }
+}
+
+/* It grows out of its binder while it is read; a crash at any time leaves what was told. */
+static void a_log_that_becomes_long(void **state)
+{
+    struct tape *tape = journal_start(journal, "exe_1", NULL);
+    struct reader *reader = reader_new(tape, 0, quiet, NULL);
+    struct tape_event event = { .kind = OUT, .data = piece, .size = 10000 };
+    struct tape *again;
+    int fd;
+    char log[BINDER_LOG_MAX];
+
+    (void)state;
+    fill_piece();
+    assert_true(tape_append(tape, &event));
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    assert_true(read_log("exe_1", log, sizeof(log)) > 10000);
+    event = (struct tape_event){ .kind = OUT, .data = piece, .size = 10000 };
+    assert_true(tape_append(tape, &event));
+    assert_int_equal(reader_next(reader, &event), READER_EVENT);
+    assert_int_equal(event.seq, 1);
+    assert_memory_equal(event.data, piece, 10000);
+    fd = shelf_open(scratch_fd, "exe_1");
+    assert_true(fd >= 0);
+    fd_close(fd);
+    tape_finish(tape);
+    tape_unref(tape);
+    reader_free(reader);
+    reopen();
+    again = journal_find(journal, "exe_1", NULL);
+    assert_int_equal(tape_count(again), 2);
+    assert_true(tape_is_finished(again));
+    tape_unref(again);
+    write_log("exe_1", "", 0); /* as if the crash came before the new file was written */
+    again = journal_find(journal, "exe_1", NULL);
+    assert_int_equal(tape_count(again), 1);
+    assert_false(tape_is_finished(again));
+    tape_unref(again);
+}
+
+/* Another id whose short logs are in the same binders. */
+static const char *neighbour_of(const char *id)
+{
+    static char other[32];
+    int i = 0;
+
+    do {
+        (void)snprintf(other, sizeof(other), "exe_other%d", i++);
+    } while (shelf_bucket(other) % 64 != shelf_bucket(id) % 64);
+    return other;
+}
+
+static void assert_whole_or(const char *id, const char *whole, bool other)
+{
+    struct tape *tape = journal_find(journal, id, NULL);
+
+    if (tape != NULL) {
+        assert_events(tape, 0, whole);
+    } else {
+        assert_true(other);
+    }
+    tape_unref(tape);
+}
+
+/* A binder cut or damaged at any byte: whole logs or none, never another's, and writing goes on. */
+static void torn_binders(void **state)
+{
+    const char *other = neighbour_of("exe_1");
+    char paths[300][SHELF_PATH_SIZE];
+    char bytes[1000];
+    size_t size;
+    int fd;
+
+    (void)state;
+    keep("exe_1", 5);
+    keep(other, 7);
+    assert_int_equal(find_binders("exe_1", paths, 300), 1);
+    fd = openat(scratch_fd, paths[0], O_RDWR | O_CLOEXEC);
+    size = (size_t)pread(fd, bytes, sizeof(bytes), 0);
+    assert_true(size > 100 && size < sizeof(bytes));
+    for (size_t at = 0; at < size; at++) {
+        const char bad = (char)(bytes[at] ^ 0x10);
+
+        assert_int_equal(pwrite(fd, &bad, 1, (off_t)at), 1);
+        assert_whole_or("exe_1", "0:2:abcde END", true);
+        assert_whole_or(other, "0:2:abcdefg END", true);
+        assert_int_equal(pwrite(fd, &bytes[at], 1, (off_t)at), 1);
+    }
+    for (size_t cut = size - 1; cut > size / 2; cut--) {
+        assert_int_equal(ftruncate(fd, (off_t)cut), 0);
+        assert_whole_or("exe_1", "0:2:abcde END", false);
+        assert_null(journal_find(journal, other, NULL));
+    }
+    fd_close(fd);
+    reopen(); /* it does not write behind what was cut short */
+    keep(other, 3);
+    assert_whole_or("exe_1", "0:2:abcde END", false);
+    assert_whole_or(other, "0:2:abc END", false);
+    assert_int_equal(find_binders("exe_1", paths, 300), 2);
+}
+
+/* An id whose record is long gone is used again: nothing of the old log is ever seen. */
+static void an_id_that_is_used_again(void **state)
+{
+    struct tape *tape;
+
+    (void)state;
+    for (int round = 0; round < 4; round++) {
+        keep("exe_1", round % 2 == 0 ? 10 : 50000);
+        tape = journal_start_again(journal, "exe_1", NULL);
+        assert_events(tape, 0, "WAIT");
+        journal_drop(journal, tape); /* as if the process had been killed here */
+        tape_unref(tape);
+        reopen();
+        assert_null(journal_find(journal, "exe_1", NULL));
+    }
+    tape = journal_start_again(journal, "exe_1", NULL);
+    assert_true(put(tape, OUT, "new", 0));
+    tape_finish(tape);
+    tape_unref(tape);
+    reopen();
+    tape = journal_find(journal, "exe_1", NULL);
+    assert_events(tape, 0, "0:2:new END");
+    tape_unref(tape);
+}
+
+/* One that the queue would not take leaves nothing, whether it was written before or not. */
+static void a_log_that_is_dropped(void **state)
+{
+    struct tape *tape;
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        tape = journal_start(journal, "exe_1", NULL);
+        assert_true(put(tape, OUT, round == 2 ? piece : "short", 0));
+        tape_finish(tape);
+        if (round > 0) {
+            journal_flush(journal);
+        }
+        journal_drop(journal, tape);
+        journal_flush(journal);
+        assert_null(journal_find(journal, "exe_1", NULL));
+        assert_true(tape_count(tape) == 1);
+        tape_unref(tape);
+    }
 }
 
 /* Files can't be made: the log can be read as long as it is held, then it is gone, never half. */
@@ -618,6 +859,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_followers, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(raw_streams, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(expiry, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(expiry_of_short_logs, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(short_logs_share_files, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(a_log_that_becomes_long, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(torn_binders, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(an_id_that_is_used_again, open_journal, close_journal),
+        cmocka_unit_test_setup_teardown(a_log_that_is_dropped, open_journal, close_journal),
         cmocka_unit_test_setup_teardown(a_full_disk, open_journal, close_journal),
     };
 
