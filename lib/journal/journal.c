@@ -181,14 +181,14 @@ static struct tape *find_short(struct journal *journal, const char *id)
 static struct tape *find_long(struct journal *journal, const char *id, int fd)
 {
     struct tape *tape = tape_load(journal, id, fd);
-    struct tape *binderd =
+    struct tape *bound =
         tape->finished || tape->filed > BINDER_LOG_MAX ? NULL : find_short(journal, id);
 
-    if (binderd != NULL && binderd->memory.size > tape->filed) {
+    if (bound != NULL && bound->memory.size > tape->filed) {
         tape_unref(tape);
-        return binderd;
+        return bound;
     }
-    tape_unref(binderd);
+    tape_unref(bound);
     return tape;
 }
 

@@ -70,7 +70,7 @@ void tape_mark(struct tape *tape, uint64_t seq, uint64_t offset)
 /* Checksums are set when records are written: until then they may still grow. */
 static void seal(struct tape *tape)
 {
-    for (size_t at = tape->binderd; at < tape->memory.size;) {
+    for (size_t at = tape->bound; at < tape->memory.size;) {
         struct record head;
 
         memcpy(&head, tape->memory.data + at, sizeof(head));
@@ -82,12 +82,12 @@ static void seal(struct tape *tape)
 
 static int write_to_binder(struct tape *tape)
 {
-    if (binder_write(tape->journal->binders, tape->id, &tape->memory, tape->binderd, &tape->place) <
+    if (binder_write(tape->journal->binders, tape->id, &tape->memory, tape->bound, &tape->place) <
         0) {
         return -1;
     }
     atomic_store(&tape->binder, tape->place.number);
-    tape->binderd = tape->memory.size;
+    tape->bound = tape->memory.size;
     return 0;
 }
 
@@ -104,14 +104,14 @@ static int write_to_file(struct tape *tape)
         return -1;
     }
     tape->filed += tape->memory.size;
-    tape->binderd = 0;
+    tape->bound = 0;
     buf_reset(&tape->memory);
     return 0;
 }
 
 int tape_spill(struct tape *tape)
 {
-    if (tape->memory.size == tape->binderd || tape->unwanted) {
+    if (tape->memory.size == tape->bound || tape->unwanted) {
         return 0;
     }
     seal(tape);
@@ -139,7 +139,7 @@ void tape_save(struct tape *tape)
 static bool can_join(const struct tape *tape, const struct tape_event *event, int64_t now_ms,
                      struct record *ret_head)
 {
-    if (!event->joinable || tape->memory.size == tape->binderd) {
+    if (!event->joinable || tape->memory.size == tape->bound) {
         return false;
     }
     memcpy(ret_head, tape->memory.data + tape->last, sizeof(*ret_head));
@@ -199,7 +199,7 @@ bool tape_append(struct tape *tape, const struct tape_event *event)
         if (tape->memory.size >= TAPE_SPILL || reader_any_waits(tape)) {
             tape_save(tape);
         }
-        if (!tape->saving && tape->memory.size > tape->binderd) {
+        if (!tape->saving && tape->memory.size > tape->bound) {
             tape->saving = true;
             journal_save_later(tape->journal, tape);
         }

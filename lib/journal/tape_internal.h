@@ -4,7 +4,7 @@
  *
  * Bytes of the log: [0, filed) are in its file, [filed, filed + memory.size) in memory. Records
  * never lie across that border. A short log has no file: filed is 0, all of it is in memory, and
- * its first `binderd` bytes are in a binder, too. The lock guards everything that changes.
+ * its first `bound` bytes are in a binder, too. The lock guards everything that changes.
  */
 #ifndef KERND_JOURNAL_TAPE_INTERNAL_H
 #define KERND_JOURNAL_TAPE_INTERNAL_H
@@ -43,7 +43,7 @@ struct tape {
     int fd; /* -1: no file of its own */
     uint64_t filed;
     struct buf memory;
-    size_t binderd; /* bytes of memory; they don't change any more */
+    size_t bound; /* bytes of memory; they don't change any more */
     struct binder_place place;
     atomic_uint_least64_t binder; /* place.number, for the journal's expiry */
     size_t last; /* offset in memory of the last record; valid while memory is not empty */

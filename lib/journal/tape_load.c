@@ -61,7 +61,7 @@ struct tape *tape_load_short(struct journal *journal, const char *id, struct buf
     }
     buf_truncate(log, at);
     tape->memory = *log;
-    tape->binderd = at;
+    tape->bound = at;
     *log = BUF_INIT(log->max);
     return tape;
 }
