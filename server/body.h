@@ -24,18 +24,13 @@ uint64_t body_limit(const struct exchange *exchange);
 void body_begin(struct exchange *exchange);
 
 /*
- * Takes all of the bytes; may suspend the connection while a piece goes to disk. 0, or -1 with err
- * BODY_TOO_LARGE or QUEUE_FULL (the server's memory for bodies is used up). Event thread.
+ * Takes all of the bytes; may suspend the connection while pieces go to disk. 0, or -1 with err
+ * BODY_TOO_LARGE, QUEUE_FULL (the server's memory for bodies is used up), or as spool_take. Event
+ * thread.
  */
 int body_take(struct exchange *exchange, const char *data, size_t size, struct err *err);
 
 /* Gives back what a body holds that nobody will read. Event thread. */
 void body_forget(struct exchange *exchange);
-
-/*
- * Writes what is left of an upload and puts call.body_file at its start. On the lane. -1 with err
- * STORE_FULL or IO.
- */
-int body_finish_file(struct exchange *exchange, struct err *err);
 
 #endif

@@ -335,8 +335,7 @@ static void drain(struct daemon *daemon)
     sandbox_drain(daemon->sandbox, clock_mono_ns());
     wait_until_quiet(daemon, clock_deadline_after_ms(FLUSH_MS), UINT_MAX);
     http_cancel(daemon->http);
-    pool_free(daemon->lane);
-    daemon->lane = NULL;
+    pool_end(daemon->lane); /* not freed: the rest of an upload may still come */
     wait_until_quiet(daemon, clock_deadline_after_ms(FLUSH_MS), UINT_MAX);
 }
 

@@ -14,8 +14,6 @@
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
-#include "lib/base/fd.h"
-#include "server/body.h"
 #include "server/hangup.h"
 
 static void finish(struct api_call *call);
@@ -58,7 +56,7 @@ void exchange_unref(struct exchange *exchange)
     (void)atomic_fetch_sub(&exchange->edge->buffered, exchange->buffered);
     api_reply_done(&exchange->call.reply);
     cancel_done(&exchange->call.cancel);
-    fd_close(exchange->call.body_file);
+    spool_done(exchange);
     buf_done(&exchange->body);
     free(exchange->raw_target);
     free(exchange->target);
@@ -161,22 +159,6 @@ static void finish(struct api_call *call)
     struct exchange *exchange = CONTAINER_OF(call, struct exchange, call);
 
     exchange_set_phase(exchange, EXCHANGE_READY);
-    exchange_came_back(exchange);
-}
-
-void exchange_send_away(struct exchange *exchange, void (*run)(struct pool_job *job),
-                        void (*drop)(struct pool_job *job))
-{
-    exchange->job = (struct pool_job){ .run = run, .drop = drop, .caller = exchange->call.caller };
-    (void)exchange_ref(exchange);
-    exchange_suspend(exchange, true);
-    if (pool_submit(exchange->edge->lane, &exchange->job, NULL) < 0) {
-        drop(&exchange->job);
-    }
-}
-
-void exchange_came_back(struct exchange *exchange)
-{
     exchange_resume(exchange);
     exchange_unref(exchange);
 }
@@ -186,8 +168,7 @@ static void dispatch(struct pool_job *job)
     struct exchange *exchange = CONTAINER_OF(job, struct exchange, job);
     struct err err = ERR_INIT;
 
-    if (api_route_body(exchange->call.route) == API_BODY_FILE &&
-        body_finish_file(exchange, &err) < 0) {
+    if (api_route_body(exchange->call.route) == API_BODY_FILE && spool_finish(exchange, &err) < 0) {
         exchange_fail(exchange, &err);
         finish(&exchange->call);
         return;
@@ -204,6 +185,19 @@ static void drop(struct pool_job *job)
     exchange_no_lane(exchange, &err);
     exchange_fail(exchange, &err);
     finish(&exchange->call);
+}
+
+/* To the quick lane, behind what it still has to write; each way ends with finish. */
+static void send_away(struct exchange *exchange)
+{
+    exchange->job =
+        (struct pool_job){ .run = dispatch, .drop = drop, .caller = exchange->call.caller };
+    (void)exchange_ref(exchange);
+    exchange_suspend(exchange, true);
+    if (!spool_run_behind(exchange, &exchange->job) &&
+        pool_submit(exchange->edge->lane, &exchange->job, NULL) < 0) {
+        drop(&exchange->job);
+    }
 }
 
 static void fill_call(struct exchange *exchange)
@@ -226,6 +220,10 @@ static void fill_call(struct exchange *exchange)
 
 int exchange_dispatch(struct exchange *exchange, struct err *err)
 {
+    /* The lane may have ended: nobody would resume the connection. */
+    if (atomic_load(&exchange->edge->stopping)) {
+        return err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
+    }
     if (cancel_init(&exchange->call.cancel, err) < 0) {
         return -1;
     }
@@ -236,7 +234,7 @@ int exchange_dispatch(struct exchange *exchange, struct err *err)
     if (atomic_load(&exchange->edge->stopping)) {
         cancel_fire(&exchange->call.cancel, CANCEL_SHUTDOWN);
     }
-    exchange_send_away(exchange, dispatch, drop);
+    send_away(exchange);
     return 0;
 }
 

@@ -26,6 +26,7 @@
 #include "server/connection.h"
 #include "server/edge.h"
 #include "server/http_guard.h"
+#include "server/spool.h"
 #include "server/uncork.h"
 
 struct MHD_Connection;
@@ -69,11 +70,11 @@ struct exchange {
     struct api_header *headers;
     char *header_text; /* what headers point into */
     char request_id[HTTP_GUARD_ID_SIZE];
-    struct err refusal; /* why, in phase REFUSED or once the spool failed */
-    bool spool_failed;  /* set on the lane while suspended */
+    struct err refusal; /* why, in phase REFUSED */
     char allow[64];     /* for 405 */
     bool closes;        /* the connection ends with this reply */
-    struct buf body;    /* JSON, or a piece of a file on its way to the spool */
+    struct buf body;    /* JSON */
+    struct spool spool; /* a file */
     size_t buffered;    /* of edge.buffered */
     uint64_t received;  /* bytes of body */
     uint64_t sent;      /* bytes of reply body; -1 of a stream counts as it goes */
@@ -101,20 +102,12 @@ void exchange_suspend(struct exchange *exchange, bool watched);
 void exchange_resume(struct exchange *exchange);
 bool exchange_is_suspended(struct exchange *exchange);
 
-/*
- * Suspends, and has run called with exchange->job on the quick lane, or drop when that is full or
- * closes; either ends with exchange_came_back. Event thread, from inside a callback.
- */
-void exchange_send_away(struct exchange *exchange, void (*run)(struct pool_job *job),
-                        void (*drop)(struct pool_job *job));
-void exchange_came_back(struct exchange *exchange);
-
-/* Why drop was called: QUEUE_FULL or SHUTTING_DOWN. */
+/* Why the quick lane dropped a job: QUEUE_FULL or SHUTTING_DOWN. */
 void exchange_no_lane(const struct exchange *exchange, struct err *err);
 
 /*
- * The whole request is here: AWAY, and api_dispatch on the quick lane. Event thread. -1 with err IO
- * when no descriptor is left; the phase is unchanged then.
+ * The whole request is here: AWAY, and api_dispatch on the quick lane. Event thread, from inside a
+ * callback. -1 with err IO when no descriptor is left, SHUTTING_DOWN; the phase is unchanged then.
  */
 int exchange_dispatch(struct exchange *exchange, struct err *err);
 

@@ -285,7 +285,7 @@ static void keep_data(struct exchange *exchange, const char *data, size_t size)
                           exchange->edge->request_timeout_s); /* back from the spool */
     }
     connection_progress(exchange->connection, size, BODY_RATE);
-    if (exchange->spool_failed || body_take(exchange, data, size, &exchange->refusal) < 0) {
+    if (body_take(exchange, data, size, &exchange->refusal) < 0) {
         refuse_body(exchange);
     }
 }
@@ -318,7 +318,7 @@ int intake_end(struct exchange *exchange)
         return -1;
     }
     connection_wait(exchange->connection);
-    if (exchange_phase(exchange) == EXCHANGE_BODY && !exchange->spool_failed &&
+    if (exchange_phase(exchange) == EXCHANGE_BODY &&
         exchange_dispatch(exchange, &exchange->refusal) == 0) {
         return 0;
     }

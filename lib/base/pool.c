@@ -244,11 +244,8 @@ void pool_close(struct pool *pool)
     }
 }
 
-void pool_free(struct pool *pool)
+void pool_end(struct pool *pool)
 {
-    if (pool == NULL) {
-        return;
-    }
     pool_close(pool);
     (void)pthread_mutex_lock(&pool->lock);
     pool->ending = true;
@@ -260,6 +257,17 @@ void pool_free(struct pool *pool)
     for (size_t i = 0; i < pool->thread_count; i++) {
         sleepers_done(&pool->threads[i].sleeper);
     }
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->thread_count = 0;
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_free(struct pool *pool)
+{
+    if (pool == NULL) {
+        return;
+    }
+    pool_end(pool);
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool->threads);
     free(pool);

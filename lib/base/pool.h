@@ -75,9 +75,11 @@ void pool_set_rules(struct pool *pool, const struct pool_rules *rules);
 
 /*
  * Runs no new job: queued ones are dropped; waits for running ones, joins, frees. NULL is fine.
- * pool_close alone does the first half (later submits fail), for a drain.
+ * pool_close alone does the first part, pool_end all but to free it, for a drain: later submits
+ * fail. pool_end once, by one thread.
  */
 void pool_close(struct pool *pool);
+void pool_end(struct pool *pool);
 void pool_free(struct pool *pool);
 
 /*

@@ -111,19 +111,22 @@ class Bench:
     # ---- a large file ----
 
     def plain_copy(self, path, sending):
-        """MB/s between a socket and a file, with a thread on each side as any server has."""
+        """MB/s between a socket and a file, with a thread on each side as any server has. What is
+        received promises what a PUT does: on the disk, and the old file there until the new one is."""
         listener = socket.create_server(("127.0.0.1", 0))
         size = self.options.bytes
 
         def serve():
             peer, _ = listener.accept()
-            with peer, open(path, "rb" if sending else "wb", buffering=0) as file:
+            with peer, open(path if sending else path + ".new", "rb" if sending else "wb",
+                            buffering=0) as file:
                 if sending:
                     peer.sendfile(file)
                     return
                 while piece := peer.recv(PIECE):
                     file.write(piece)
                 os.fsync(file.fileno())
+                os.rename(path + ".new", path)
         thread = threading.Thread(target=serve)
         thread.start()
         with socket.create_connection(listener.getsockname()) as client:

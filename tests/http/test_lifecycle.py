@@ -11,6 +11,7 @@ import unittest
 import census
 import check
 import harness
+import sessionkit
 
 
 def send_run(daemon, body):
@@ -210,6 +211,28 @@ class Stopped(unittest.TestCase):
         self.ended()
         for connection in half:
             connection.close()
+
+    def test_an_upload_that_goes_on_does_not_hold_it(self):
+        session = sessionkit.Session(self.daemon)
+        connection = self.daemon.connect()
+        connection.request("PUT", session.file("big"),
+                           {**self.daemon.authorization(), "Content-Length": str(1 << 30)},
+                           b"x" * (5 << 20))
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.daemon.process.send_signal(signal.SIGTERM)
+        try:
+            for _ in range(40):
+                connection.send(b"x" * (1 << 20))
+                time.sleep(0.02)  # on and on while it stops, whenever that is
+        except OSError:
+            pass
+        connection.close()
+        self.assertEqual(self.daemon.process.wait(harness.seconds(20)), 0, self.daemon.log())
+        self.daemon.check_log()
+        os.truncate(self.daemon.path("out"), 0)
+        self.daemon.start()
+        self.assertEqual(session.names(), [])
+        session.delete()
 
     def test_interrupt_and_twice(self):
         self.daemon.process.send_signal(signal.SIGINT)

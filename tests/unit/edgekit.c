@@ -7,6 +7,7 @@
  */
 #include "tests/unit/edgekit.h"
 
+#include <dirent.h>
 #include <microhttpd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,6 +31,20 @@ struct edge edgekit_edge;
 static const struct api_route *served;
 static struct MHD_Daemon *server;
 static int client = -1;
+static size_t descriptors; /* of the process, before all this */
+
+static size_t count_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    (void)closedir(dir);
+    return count;
+}
 
 static void on_connection(void *context, struct MHD_Connection *mhd, void **slot,
                           enum MHD_ConnectionNotificationCode code)
@@ -128,6 +143,7 @@ int edgekit_start(const struct api_route *route, const char *spool_dir)
     const struct sockaddr address = { .sa_family = AF_UNIX };
     int pair[2];
 
+    descriptors = count_descriptors();
     served = route;
     memset(&edgekit_edge, 0, sizeof(edgekit_edge));
     (void)pthread_mutex_init(&edgekit_edge.lock, NULL);
@@ -148,13 +164,16 @@ int edgekit_start(const struct api_route *route, const char *spool_dir)
 void edgekit_stop(void)
 {
     /* The lane first: whoever resumed a connection counts it off a moment later. */
-    pool_free(edgekit_edge.lane);
+    atomic_store(&edgekit_edge.stopping, true);
+    pool_end(edgekit_edge.lane);
     assert_int_equal(atomic_load(&edgekit_edge.suspended), 0);
     MHD_stop_daemon(server);
+    pool_free(edgekit_edge.lane);
     assert_int_equal(atomic_load(&edgekit_edge.buffered), 0);
     fd_clear(&client);
     hangup_free(edgekit_edge.hangup);
     (void)pthread_mutex_destroy(&edgekit_edge.lock);
+    assert_int_equal(count_descriptors(), descriptors);
 }
 
 int edgekit_send(const void *data, size_t size)

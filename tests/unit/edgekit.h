@@ -16,7 +16,8 @@ extern struct edge edgekit_edge;
 /* Starts it; uploads are spooled to that directory. The client's socket, or -1. */
 int edgekit_start(const struct api_route *route, const char *spool_dir);
 
-/* Ends everything and checks that no connection was left suspended and nothing buffered. */
+/* Ends everything and checks that no connection was left suspended, nothing buffered, and no
+ * descriptor open. */
 void edgekit_stop(void);
 
 /* Sends all of it. 0 or -1. */

@@ -7,11 +7,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/pool.h"
 #include "server/exchange.h"
 #include "tests/unit/edgekit.h"
 #include "tests/unit/scratch.h"
@@ -215,6 +218,127 @@ static void test_without_end(void **state)
     edgekit_stop();
 }
 
+/* ---- an upload that ends badly, or has to wait ---- */
+
+static int begin_upload(size_t size)
+{
+    char *head = alloc_printf("PUT / HTTP/1.1\r\nContent-Length: %zu\r\n\r\n", size);
+    int client = edgekit_start(&file, scratch_path);
+
+    assert_true(client >= 0);
+    assert_int_equal(send_text(head), 0);
+    free(head);
+    return client;
+}
+
+/* The disk takes 2.5 MiB of 8: as a full one, in the middle of a piece while others come. */
+static void test_the_disk_fails_half_way(void **state)
+{
+    const size_t size = 8 * MIB;
+    unsigned char *data = make_data(size);
+    struct rlimit whole;
+    struct rlimit little;
+    char *answer;
+
+    (void)state;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &whole), 0);
+    little = whole;
+    little.rlim_cur = 5 * MIB / 2;
+    (void)begin_upload(size);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    assert_int_equal(edgekit_send(data, size), 0);
+    answer = edgekit_receive("}");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &whole), 0);
+    assert_non_null(strstr(answer, "HTTP/1.1 500 "));
+    assert_non_null(strstr(answer, "could not be kept"));
+    edgekit_stop();
+    free(answer);
+    free(data);
+}
+
+/* 3.5 of 8 MiB have come when the server ends; what there was of it is gone (edgekit_stop). */
+static void test_stopped_half_way(void **state)
+{
+    unsigned char *data = make_data(4 * MIB);
+
+    (void)state;
+    (void)begin_upload(8 * MIB);
+    assert_int_equal(edgekit_send(data, 7 * MIB / 2), 0);
+    edgekit_stop();
+    free(data);
+}
+
+static void test_the_client_leaves_half_way(void **state)
+{
+    unsigned char *data = make_data(4 * MIB);
+    int client;
+
+    (void)state;
+    client = begin_upload(8 * MIB);
+    assert_int_equal(edgekit_send(data, 7 * MIB / 2), 0);
+    assert_int_equal(shutdown(client, SHUT_RDWR), 0);
+    edgekit_stop();
+    free(data);
+}
+
+struct block {
+    struct pool_job job;
+    pthread_mutex_t held;
+};
+
+static void wait_for_test(struct pool_job *job)
+{
+    struct block *block = (struct block *)(void *)job; /* its first member */
+
+    (void)pthread_mutex_lock(&block->held);
+    (void)pthread_mutex_unlock(&block->held);
+}
+
+static void never(struct pool_job *job)
+{
+    (void)job;
+    fail();
+}
+
+/* While nothing can be written no more comes in than two pieces and what the sockets hold. */
+static void test_a_slow_disk(void **state)
+{
+    struct block block = { .job = { .run = wait_for_test, .drop = never } };
+    const size_t size = 16 * MIB;
+    unsigned char *data = make_data(size);
+    char *wanted =
+        alloc_printf("got %zu sum %llx!", size, (unsigned long long)sum_of(data, size, 0));
+    const struct timeval patience = { .tv_sec = 1 };
+    size_t sent = 0;
+    ssize_t part;
+    char *answer;
+    int client;
+
+    (void)state;
+    client = begin_upload(size);
+    (void)pthread_mutex_init(&block.held, NULL);
+    (void)pthread_mutex_lock(&block.held);
+    assert_int_equal(pool_submit(edgekit_edge.lane, &block.job, NULL), 0);
+    assert_int_equal(setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)), 0);
+    while (sent < size && (part = write(client, data + sent, size - sent)) > 0) {
+        sent += (size_t)part;
+    }
+    assert_in_range(sent, 2 * MIB, 6 * MIB);
+    (void)pthread_mutex_unlock(&block.held);
+    assert_int_equal(setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_sec = 0 },
+                                sizeof(struct timeval)),
+                     0);
+    assert_int_equal(edgekit_send(data + sent, size - sent), 0);
+    answer = edgekit_receive("!");
+    assert_non_null(strstr(answer, wanted));
+    edgekit_stop();
+    (void)pthread_mutex_destroy(&block.held);
+    free(answer);
+    free(wanted);
+    free(data);
+}
+
 static void test_an_ignored_body(void **state)
 {
     char *answer;
@@ -237,6 +361,10 @@ int main(void)
         cmocka_unit_test_setup(test_no_place_for_the_spool, scratch_fresh),
         cmocka_unit_test_setup(test_many_small_chunks, scratch_fresh),
         cmocka_unit_test_setup(test_without_end, scratch_fresh),
+        cmocka_unit_test_setup(test_the_disk_fails_half_way, scratch_fresh),
+        cmocka_unit_test_setup(test_stopped_half_way, scratch_fresh),
+        cmocka_unit_test_setup(test_the_client_leaves_half_way, scratch_fresh),
+        cmocka_unit_test_setup(test_a_slow_disk, scratch_fresh),
         cmocka_unit_test_setup(test_an_ignored_body, scratch_fresh),
     };
 
