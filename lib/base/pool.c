@@ -257,9 +257,7 @@ void pool_end(struct pool *pool)
     for (size_t i = 0; i < pool->thread_count; i++) {
         sleepers_done(&pool->threads[i].sleeper);
     }
-    (void)pthread_mutex_lock(&pool->lock);
     pool->thread_count = 0;
-    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_free(struct pool *pool)
