@@ -122,7 +122,8 @@ static void add_shelves(const struct engine_plan *plan, struct strv *argv)
 {
     strv_add_all(argv, "--perms", "0700", "--tmpfs", TEMPLATE_WIRE_PRIVATE, "--ro-bind",
                  plan->boxes_dir, TEMPLATE_WIRE_BOXES, "--bind", plan->spec->fork_workspaces,
-                 TEMPLATE_WIRE_WORKSPACES, "--dir", "/workspace", "--chdir", "/workspace", NULL);
+                 TEMPLATE_WIRE_WORKSPACES, "--dir", TEMPLATE_WIRE_LEFT, "--dir", "/workspace",
+                 "--chdir", "/workspace", NULL);
 }
 
 static void add_mounts(const struct engine_plan *plan, struct strv *argv)

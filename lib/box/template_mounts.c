@@ -51,10 +51,21 @@ static bool bind_open(int fd, const char *target)
     return mount(source, target, NULL, MS_BIND, NULL) == 0;
 }
 
+/*
+ * What the template had at `target` goes, with the private directory when that is left: for each
+ * call of umount(2) the kernel waits until no processor looks at the mount any more, and lets one
+ * such wait of the whole machine run at a time (fs/namespace.c, namespace_unlock; kernel/rcu).
+ * A move waits for nothing. One lies upon the other there.
+ */
+static bool lay_off(const char *target)
+{
+    return mount(target, TEMPLATE_WIRE_LEFT, NULL, MS_MOVE, NULL) == 0;
+}
+
 static bool bind_box(const struct template_wire_fork *order)
 {
     int fd = open_child(TEMPLATE_WIRE_BOXES, order->box);
-    bool bound = fd >= 0 && umount2(KERND, MNT_DETACH) == 0 && bind_open(fd, KERND);
+    bool bound = fd >= 0 && lay_off(KERND) && bind_open(fd, KERND);
 
     fd_close(fd);
     return bound;
@@ -75,7 +86,10 @@ static bool bind_workspace(const struct template_wire_fork *order)
     return bound;
 }
 
-/* What was on the way is empty, read-only, and gone from this namespace. */
+/*
+ * With all that was laid off. What was on the way is empty, read-only, and gone from this
+ * namespace.
+ */
 static bool drop_private(void)
 {
     if (umount2(TEMPLATE_WIRE_PRIVATE, MNT_DETACH) < 0) {
@@ -106,9 +120,8 @@ static bool mount_queues(void)
 /* Terminals of a box are in an instance of their own: those of another must not be seen. */
 static bool mount_terminals(void)
 {
-    return umount2("/dev/pts", MNT_DETACH) == 0 &&
-           mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-                 "newinstance,ptmxmode=0666,mode=620") == 0;
+    return lay_off("/dev/pts") && mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+                                        "newinstance,ptmxmode=0666,mode=620") == 0;
 }
 
 /*
@@ -126,7 +139,7 @@ static bool mount_processes(void)
         made = fsmount(context, FSMOUNT_CLOEXEC,
                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     }
-    moved = made >= 0 && umount2("/proc", MNT_DETACH) == 0 &&
+    moved = made >= 0 && lay_off("/proc") &&
             move_mount(made, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) == 0;
     fd_close(made);
     fd_close(context);
@@ -149,9 +162,6 @@ const char *template_mounts_build(const struct template *template,
     if (!bind_workspace(order)) {
         return "mount " WORKSPACE;
     }
-    if (!drop_private()) {
-        return "leave the directory of all boxes";
-    }
     if (!mount_tmpfs(order, "1777", "/tmp") || !mount_tmpfs(order, "0755", GUEST_ETC_HOME) ||
         !mount_tmpfs(order, "1777", "/dev/shm")) {
         return "mount private memory";
@@ -164,6 +174,9 @@ const char *template_mounts_build(const struct template *template,
     }
     if (!mount_processes()) {
         return "mount /proc";
+    }
+    if (!drop_private()) {
+        return "leave the directory of all boxes";
     }
     if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PRIVATE_FLAGS, NULL) < 0) {
         return "make / read-only";

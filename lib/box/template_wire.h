@@ -27,6 +27,8 @@
 #define TEMPLATE_WIRE_PRIVATE "/run/kernd-private"
 #define TEMPLATE_WIRE_BOXES TEMPLATE_WIRE_PRIVATE "/boxes"
 #define TEMPLATE_WIRE_WORKSPACES TEMPLATE_WIRE_PRIVATE "/workspaces"
+/* Empty in the template. A box moves mounts there that it loses. */
+#define TEMPLATE_WIRE_LEFT TEMPLATE_WIRE_PRIVATE "/left"
 
 /* Files of the template's own per-box directory: the filter programs, in the order to load them. */
 #define TEMPLATE_WIRE_FILTER "filter-%zu"
