@@ -14,6 +14,7 @@
 #include "api/problem.h"
 #include "api/result_out.h"
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 
 static struct result_out describe(const struct execution *execution,
                                   const struct run_result *result)
@@ -107,24 +108,52 @@ static const char *state_text(enum execution_state state)
     return NULL;
 }
 
-static void write_fault(struct json_out *json, const char *fault)
+static const char *fault_message(enum run_fault fault)
+{
+    return fault == RUN_FAULT_LOST ? "the server was killed while it ran"
+                                   : "the details are no longer kept";
+}
+
+static const char *or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+static enum run_fault fault_of(const struct execution_view *view)
+{
+    enum run_fault fault = RUN_FAULT_LOST;
+
+    while (fault != RUN_FAULT_NONE && !text_equal(view->fault, run_fault_text(fault))) {
+        fault--;
+    }
+    return fault;
+}
+
+static enum run_kind kind_of(const struct execution_view *view)
+{
+    enum run_kind kind = RUN_PULL;
+
+    while (kind != RUN_COMMAND && !text_equal(view->kind, run_kind_text(kind))) {
+        kind--;
+    }
+    return kind;
+}
+
+static void write_fault(struct json_out *json, enum run_fault fault)
 {
     json_out_key(json, "fault");
-    if (*fault == '\0') {
+    if (fault == RUN_FAULT_NONE) {
         json_out_null(json);
         return;
     }
     json_out_open(json, '{');
-    member_out_text(json, "type", fault);
-    member_out_text(json, "message",
-                    strcmp(fault, run_fault_text(RUN_FAULT_LOST)) == 0
-                        ? "the server was killed while it ran"
-                        : "the details are no longer kept");
+    member_out_text(json, "type", run_fault_text(fault));
+    member_out_text(json, "message", fault_message(fault));
     member_out_text(json, "evidence", "");
     json_out_close(json, '}');
 }
 
-/* What a row tells of one without a document. */
+/* What a row tells. */
 static void write_row(struct json_out *json, const struct execution_view *view)
 {
     bool done = view->state == EXECUTION_DONE;
@@ -144,12 +173,48 @@ static void write_row(struct json_out *json, const struct execution_view *view)
     } else {
         json_out_null(json);
     }
-    write_fault(json, view->fault);
+    write_fault(json, fault_of(view));
     member_out_time(json, "startedAt", view->started_ms);
     member_out_time(json, "finishedAt", view->finished_ms);
 }
 
-void execution_out_view(struct json_out *json, const struct execution_view *view)
+/*
+ * The result of one that is done, but whose result was lost with the server or is no longer kept:
+ * it has every member that a result has. What isn't known is null, or nothing that was cut.
+ */
+static void write_remains(struct json_out *json, const struct execution_view *view)
+{
+    const struct run_request request = { .kind = kind_of(view) };
+    struct buf document = BUF_INIT(SIZE_MAX);
+    struct json_out members;
+    struct run_result result;
+
+    run_result_init(&result);
+    result.has_exit_code = view->has_exit_code;
+    result.exit_code = view->exit_code;
+    result.fault = fault_of(view);
+    (void)snprintf(result.fault_message, sizeof(result.fault_message), "%s",
+                   fault_message(result.fault));
+    result.truncated_stdout = true;
+    result.truncated_stderr = true;
+    result.results_truncated = true;
+    result.changes_truncated = true;
+    result.usage.source = NULL;
+    result.enforced = (struct run_enforced){ .memory = NULL };
+    result.started_wall_ms = view->started_ms;
+    result.finished_wall_ms = view->finished_ms;
+    json_out_init(&members, &document);
+    result_out_write(&members, &(struct result_out){ .id = view->id,
+                                                     .session_id = or_null(view->session_id),
+                                                     .kernel_id = or_null(view->kernel_id),
+                                                     .request = &request,
+                                                     .result = &result });
+    json_out_raw(json, document.data + 1, document.size - 2);
+    buf_done(&document);
+    run_result_done(&result);
+}
+
+static void open_view(struct json_out *json, const struct execution_view *view)
 {
     json_out_open(json, '{');
     json_out_key(json, "queuePosition");
@@ -162,9 +227,23 @@ void execution_out_view(struct json_out *json, const struct execution_view *view
     json_out_key(json, "codeBytes");
     json_out_count(json, view->code_size);
     member_out_text(json, "codeSha256", view->code_sha256);
+}
+
+void execution_out_row(struct json_out *json, const struct execution_view *view)
+{
+    open_view(json, view);
+    write_row(json, view);
+    json_out_close(json, '}');
+}
+
+void execution_out_view(struct json_out *json, const struct execution_view *view)
+{
+    open_view(json, view);
     if (view->document.size > 2) {
         /* The document's members become part of this object. */
         json_out_raw(json, view->document.data + 1, view->document.size - 2);
+    } else if (view->state == EXECUTION_DONE) {
+        write_remains(json, view);
     } else {
         write_row(json, view);
     }

@@ -23,9 +23,12 @@ void execution_out_result(struct json_out *json, const struct execution *executi
 void execution_out_kept(struct json_out *json, const struct execution *execution,
                         const struct run_result *result);
 
+/* One object: where an execution stands, as a list tells it. */
+void execution_out_row(struct json_out *json, const struct execution_view *view);
+
 /*
- * One object: where an execution stands; when it is done and its document is there, all of the
- * result that is kept.
+ * The same, and of one that is done the result as far as it is kept: without its document (it was
+ * lost with the server, or has expired) the members are there, but null, empty and cut.
  */
 void execution_out_view(struct json_out *json, const struct execution_view *view);
 

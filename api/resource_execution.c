@@ -65,7 +65,7 @@ static void answer_page(struct api_call *call, const struct executions_page *pag
     json_out_key(&json, "items");
     json_out_open(&json, '[');
     for (size_t i = 0; i < page->count; i++) {
-        execution_out_view(&json, &page->items[i]);
+        execution_out_row(&json, &page->items[i]);
     }
     json_out_close(&json, ']');
     json_out_key(&json, "nextCursor");

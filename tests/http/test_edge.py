@@ -99,6 +99,12 @@ class Edge(sessionkit.Case):
             with self.subTest(line=line):
                 self.assertLessEqual(set(self.answers_to(line, body=hidden)), {400})
         self.assertEqual(self.daemon.get(f"/v1/executions/{CANARY}").status, 404)
+        # A name of its own can't be told from a fold: the refusal says what to do about it.
+        for name, frame in (("Content-Length-Hint", "Content-Length"),
+                            ("transfer-encodings", "Transfer-Encoding")):
+            reply = self.daemon.get("/v1/version", headers={name: "5"})
+            self.assert_problem(reply, 400, "bad_header")
+            self.assertIn(frame, reply.json["remediation"])
 
     def test_control_bytes_in_fields(self):
         body = harness.as_json({"command": ["true"]})

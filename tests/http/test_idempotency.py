@@ -6,6 +6,7 @@ import unittest
 import census
 import harness
 import sessionkit
+import speckit
 import streamkit
 from streamkit import NDJSON, SSE, complete, output
 
@@ -179,6 +180,13 @@ class Restarted(streamkit.Case):
         reply = self.daemon.post("/v1/run", body, headers=key("killed"))
         self.assertEqual((reply.status, reply.header("Idempotency-Replayed")), (200, "true"))
         self.assertEqual(reply.json["fault"]["type"], "lost")
+        # As far as it goes it is a result like any other.
+        spec = speckit.Spec(self.daemon.get("/openapi.json").json)
+        for schema in ("Result", "Execution"):
+            schema = spec.document["components"]["schemas"][schema]
+            self.assertEqual(list(spec.faults(schema, reply.json)), [])
+        self.assertEqual((reply.json["stdout"], reply.json["truncated"], reply.json["success"]),
+                         ("", True, False))
         with self.stream("POST", "/v1/run", body,
                          headers={**key("killed"), "Accept": NDJSON}) as stream:
             events = stream.all()

@@ -136,7 +136,8 @@ static void test_framing_refused(void **state)
         { "Content-Length", "0x10" },
         { "Content-Length", "99999999999999999999999" },
         { "Content-Length", "1, 1" },
-        { "Content-Length0", "25" }, /* what a folded line makes of it */
+        { "Content-Length0", "25" },     /* what a folded line makes of it */
+        { "Content-Length-Hint", "25" }, /* and may make of it */
         { "content-length", "5", "content-length5", "2" },
         { "Transfer-Encodingked", "chun" },
         { "Transfer-Encoding", "gzip, chunked" },
