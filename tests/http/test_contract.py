@@ -118,6 +118,71 @@ class Contract(harness.Case):
                             reply = self.daemon.post(target, {**body, name: outside})
                             self.assert_problem(reply, 422, "bad_value", f"/{name}")
 
+    def near(self, schema):
+        """Values of every type, and those at and just beyond each bound of the schema."""
+        yield from (*schema.get("enum", ()), *schema.get("examples", ()))
+        yield from (None, 5, 1.5, "a", True, [], {}, "", [5], [{}], {"K": 5}, {"K": [5]},
+                    "x" * 70000, ["x" * 70000], [f"m{number}" for number in range(2000)],
+                    {f"K{number}": "v" for number in range(2000)})
+        for part in (schema, *schema.get("oneOf", ()), *schema.get("allOf", ())):
+            part = self.spec.resolve(part)
+            for key, make in (("Length", lambda size: "x" * size),
+                              ("Items", lambda size: [f"m{number}" for number in range(size)]),
+                              ("Properties", lambda size: {f"K{number}": "v"
+                                                           for number in range(size)})):
+                bounds = [part[end + key] for end in ("min", "max") if end + key in part]
+                yield from (make(max(0, size + step)) for size in bounds for step in (-1, 0, 1))
+
+    # What is judged behind all members, or in its own answer: test_bounds_that_are_seen_later.
+    LATER = {("/v1/tokens", "name"): str, ("/v1/batch", "items"): list}
+
+    def judged(self, method, path, name, value):
+        """
+        Whether the server takes a value for what the field may be. Members are read in their order:
+        the unknown one behind it is what is refused then, and nothing is done.
+        """
+        reply = self.daemon.request(method, path, {name: value, "noSuchField": 1})
+        self.assertIn(reply.status, (403, 422), reply)
+        pointers = [entry["pointer"] for entry in reply.json.get("errors", ())]
+        return not (reply.json["code"] in ("bad_value", "bad_path", "unknown_field") and pointers
+                    and pointers[0].split("/")[1] == name)
+
+    def test_types_and_bounds_are_the_servers(self):
+        """Of every field of every body, also those that the tables' rows read for themselves."""
+        self.prepare("/sessions/{id}/{kid}")
+        self.addCleanup(self.remove_all)
+        asked = set()
+        for method, path, operation, _ in self.spec.operations():
+            schema = self.spec.resolve(self.spec.body_schema(operation) or {})
+            if operation["tags"] == ["mcp"] or "properties" not in schema:
+                continue
+            path = path.replace("{id}", PREPARED).replace("{kid}", "k")
+            for name, field in schema["properties"].items():
+                field = self.spec.resolve(field)
+                for value in self.near(field):
+                    if isinstance(value, self.LATER.get((path, name), ())) or \
+                            (value is None and name in schema.get("required", ())):
+                        continue  # null is as good as absent
+                    told = not list(self.spec.faults(field, value))
+                    with self.subTest(operation=f"{method} {path}", field=name,
+                                      value=f"{value!r:.60}"):
+                        self.assertEqual(self.judged(method, path, name, value), told)
+                asked.add(name)
+        self.assertGreater(len(asked), 40)
+
+    def test_bounds_that_are_seen_later(self):
+        self.addCleanup(self.remove_all)
+        schemas = self.spec.document["components"]["schemas"]
+        name = schemas["TokenRequest"]["properties"]["name"]
+        items = schemas["BatchRequest"]["properties"]["items"]
+        for low, high, ask in (
+                (name["minLength"], name["maxLength"], lambda size: self.daemon.post(
+                    "/v1/tokens", {"scope": "run", "name": "x" * size})),
+                (items["minItems"], items["maxItems"], lambda size: self.daemon.post(
+                    "/v1/batch", {"items": [{}] * size}))):
+            self.assertEqual([ask(size).status < 300 for size in (low - 1, low, high, high + 1)],
+                             [False, True, True, False])
+
     def test_unknown_fields_are_refused_everywhere(self):
         for method, path, operation, _ in self.spec.operations():
             schema = self.spec.body_schema(operation)
