@@ -330,7 +330,8 @@ def parse():
 
 @contextlib.contextmanager
 def served(wanted):
-    daemon = harness.Daemon(["--log-level", "warning", "--spares", wanted.spares]).start()
+    daemon = harness.Daemon(["--log-level", "warning", "--spares", wanted.spares, "--queue", "1000",
+                             "--queue-per-caller", "1000"]).start()
     try:
         yield daemon
     finally:

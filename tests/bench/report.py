@@ -24,7 +24,7 @@ of one page can. To make your own, on a quiet machine:
 
 ```sh
 make deps-dev
-make bench ARGS="--json $PWD/build/bench.json"
+make bench ARGS="--json $PWD/build/bench.json --callers 256 --sessions 10000 --files 100000 --output 1073741824"
 make results
 ```
 
