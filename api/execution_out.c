@@ -14,7 +14,6 @@
 #include "api/problem.h"
 #include "api/result_out.h"
 #include "lib/base/clock.h"
-#include "lib/base/text.h"
 
 static struct result_out describe(const struct execution *execution,
                                   const struct run_result *result)
@@ -119,23 +118,20 @@ static const char *or_null(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
+/* The store holds what was written by these names; of another version's, none. */
 static enum run_fault fault_of(const struct execution_view *view)
 {
-    enum run_fault fault = RUN_FAULT_LOST;
+    enum run_fault fault = RUN_FAULT_NONE;
 
-    while (fault != RUN_FAULT_NONE && !text_equal(view->fault, run_fault_text(fault))) {
-        fault--;
-    }
+    (void)run_fault_parse(view->fault, &fault);
     return fault;
 }
 
 static enum run_kind kind_of(const struct execution_view *view)
 {
-    enum run_kind kind = RUN_PULL;
+    enum run_kind kind = RUN_COMMAND;
 
-    while (kind != RUN_COMMAND && !text_equal(view->kind, run_kind_text(kind))) {
-        kind--;
-    }
+    (void)run_kind_parse(view->kind, &kind);
     return kind;
 }
 

@@ -21,7 +21,6 @@
 #include "server/dial.h"
 #include "server/places.h"
 
-#define TOKEN_FILE_MAX 4096
 #define HEAD_MAX ((size_t)64 << 10)
 #define PIECE ((size_t)128 << 10)
 
@@ -33,13 +32,8 @@ static int read_token(struct remote *remote, const char *path, struct err *err)
         (void)err_set(err, ERR_BAD_VALUE, 0, "a server on TCP wants its token");
         return err_remedy(err, "name its file with --token-file or KERND_TOKEN_FILE");
     }
-    remote->token = fd_read_file(path, TOKEN_FILE_MAX, NULL);
-    if (remote->token == NULL) {
-        (void)err_set(err, ERR_IO, errno, "the token file %.150s: %s", path, err_errno_text(errno));
-        return err_remedy(err, "kernd serve tells its token file when it starts");
-    }
-    remote->token[strcspn(remote->token, "\r\n")] = '\0';
-    return 0;
+    remote->token = connect_read_token(path, err);
+    return remote->token != NULL ? 0 : -1;
 }
 
 int remote_open(const struct flags *options, struct remote *ret_remote, struct err *err)

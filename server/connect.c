@@ -175,22 +175,22 @@ int connect_try(struct connect *way)
 
 /* ---- who asks ---- */
 
-char *connect_token(const struct connect *way, struct err *err)
+char *connect_read_token(const char *path, struct err *err)
 {
-    char *token;
+    char *token = fd_read_file(path, TOKEN_FILE_MAX, NULL);
 
-    if (way->url == NULL) {
-        return NULL;
-    }
-    token = fd_read_file(way->token, TOKEN_FILE_MAX, NULL);
     if (token == NULL) {
-        (void)err_set(err, ERR_IO, errno, "the token file %.150s: %s", way->token,
-                      err_errno_text(errno));
+        (void)err_set(err, ERR_IO, errno, "the token file %.150s: %s", path, err_errno_text(errno));
         (void)err_remedy(err, "kernd serve tells its token file when it starts");
         return NULL;
     }
     token[strcspn(token, "\r\n")] = '\0';
     return token;
+}
+
+char *connect_token(const struct connect *way, struct err *err)
+{
+    return way->url == NULL ? NULL : connect_read_token(way->token, err);
 }
 
 int connect_authorize(const struct connect *way, struct buf *headers, struct err *err)

@@ -48,6 +48,9 @@ int connect_try(struct connect *way);
  */
 int connect_open(struct connect *way, struct err *err);
 
+/* The token in a file, fresh, to be wiped; NULL with err and a remedy. */
+char *connect_read_token(const char *path, struct err *err);
+
 /*
  * The token that a server on TCP wants, fresh, to be wiped; NULL, without err, where the socket
  * tells the server who its peer is. NULL with err where it can't be read.

@@ -38,6 +38,17 @@ const char *run_kind_text(enum run_kind kind)
     return "";
 }
 
+int run_kind_parse(const char *text, enum run_kind *ret_kind)
+{
+    for (int i = RUN_COMMAND; run_kind_text((enum run_kind)i)[0] != '\0'; i++) {
+        if (text_equal(text, run_kind_text((enum run_kind)i))) {
+            *ret_kind = (enum run_kind)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
 const char *run_language_text(enum run_language language)
 {
     return language < RUN_LANGUAGE_MAX ? language_texts[language] : "";
@@ -79,6 +90,21 @@ const char *run_fault_text(enum run_fault fault)
         return "lost";
     }
     return NULL;
+}
+
+int run_fault_parse(const char *text, enum run_fault *ret_fault)
+{
+    if (text[0] == '\0') {
+        *ret_fault = RUN_FAULT_NONE;
+        return 0;
+    }
+    for (int i = RUN_FAULT_NONE + 1; run_fault_text((enum run_fault)i) != NULL; i++) {
+        if (text_equal(text, run_fault_text((enum run_fault)i))) {
+            *ret_fault = (enum run_fault)i;
+            return 0;
+        }
+    }
+    return -1;
 }
 
 void run_mount_add(struct run_mount **mounts, size_t *count, const char *source, const char *target,

@@ -20,6 +20,8 @@ enum run_kind { RUN_COMMAND, RUN_CODE, RUN_SETUP, RUN_CELL, RUN_PULL };
 enum run_language { RUN_PYTHON, RUN_BASH, RUN_NODE, RUN_LANGUAGE_MAX };
 
 const char *run_kind_text(enum run_kind kind); /* "run", "runCode", "setup", "cell", "pull" */
+/* 0 and the value, or -1. */
+int run_kind_parse(const char *text, enum run_kind *ret_kind);
 const char *run_language_text(enum run_language language); /* "python", "bash", "node" */
 /* 0 and the value, or -1. */
 int run_language_parse(const char *text, enum run_language *ret_language);
@@ -116,6 +118,8 @@ enum run_fault {
     RUN_FAULT_LOST,
 };
 const char *run_fault_text(enum run_fault fault); /* "timeout", ...; NULL for none */
+/* 0 and the value, "" for none; or -1. */
+int run_fault_parse(const char *text, enum run_fault *ret_fault);
 
 enum run_change { RUN_CREATED, RUN_MODIFIED, RUN_DELETED };
 

@@ -42,6 +42,7 @@ SAME_AS_EVAL = (
     "for (let i = 0; i < 10; i++) process.on('exit', () => console.log(i)); console.log(process.emit('x'))",
     "process.once('beforeExit', () => { console.log('before'); setTimeout(() => console.log('more'), 5) })",
     "process.stdout.write('x'.repeat(3000000)); process.exitCode = 2",
+    "process.stdout.write('x'.repeat(3000000)); process.stderr.write('y'.repeat(1000))",
     "process.on('exit', () => { setTimeout(() => console.log('never'), 1); console.log('end') })",
     "new (require('worker_threads').Worker)('process.exit(3)', { eval: true }).on('exit', console.log)",
     "process.emit = () => console.log('mine'); process.emit('x')",
