@@ -35,15 +35,20 @@ static bool pidfd_dead(int pidfd)
     return pidfd < 0 || poll(&dead, 1, 0) > 0;
 }
 
-/* Moves output and reports until `deadline` or any of the watched things happens. */
-static void wait_a_while(struct box *box, struct box_io *io, int64_t deadline)
+/*
+ * Moves output and reports until `deadline` or any of the watched things happens. The processes are
+ * those that were found alive: were they looked at again, one that died in between would be left
+ * out, and nothing would end the wait.
+ */
+static void wait_a_while(struct box *box, struct box_io *io, int init, int launcher,
+                         int64_t deadline)
 {
     struct pollfd watched[] = {
         { .fd = box->stdout_fd, .events = POLLIN },
         { .fd = box->stderr_fd, .events = POLLIN },
         { .fd = box->link.report.lost ? -1 : box->link.fd, .events = POLLIN },
-        { .fd = pidfd_dead(box->link.pidfd) ? -1 : box->link.pidfd, .events = POLLIN },
-        { .fd = pidfd_dead(box->launcher.pidfd) ? -1 : box->launcher.pidfd, .events = POLLIN },
+        { .fd = init, .events = POLLIN },
+        { .fd = launcher, .events = POLLIN },
     };
 
     (void)poll(watched, sizeof(watched) / sizeof(watched[0]), clock_poll_ms(deadline, -1));
@@ -67,20 +72,25 @@ static void ask(struct box *box, struct box_io *io)
         return;
     }
     while (!report->has_exited && !report->lost && !clock_passed(deadline)) {
-        wait_a_while(box, io, deadline);
+        wait_a_while(box, io, -1, -1, deadline); /* its death ends the link */
     }
 }
 
 /* True: nothing of the box is left by the deadline. */
 static bool await_gone(struct box *box, struct box_io *io, int64_t deadline)
 {
-    while (!pidfd_dead(box->link.pidfd) || !spawn_reap(&box->launcher, NULL)) {
+    for (;;) {
+        const int init = pidfd_dead(box->link.pidfd) ? -1 : box->link.pidfd;
+        const int launcher = spawn_reap(&box->launcher, NULL) ? -1 : box->launcher.pidfd;
+
+        if (init < 0 && launcher < 0) {
+            return true;
+        }
         if (clock_passed(deadline)) {
             return false;
         }
-        wait_a_while(box, io, deadline);
+        wait_a_while(box, io, init, launcher, deadline);
     }
-    return true;
 }
 
 /*

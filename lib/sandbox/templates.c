@@ -202,6 +202,7 @@ static void give_back(struct template *template, const struct err *failure)
         templates_boot_retire(template);
         templates_boot_failed(templates, failure->msg);
     }
+    templates_boot_let_go(template);
     (void)pthread_mutex_unlock(&templates->lock);
 }
 

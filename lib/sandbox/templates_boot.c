@@ -32,8 +32,15 @@
 void templates_boot_retire(struct template *template)
 {
     if (template->state == TEMPLATE_UP || template->state == TEMPLATE_STALE) {
-        box_fork_close(template->box);
         template->state = TEMPLATE_RETIRED;
+        templates_boot_let_go(template);
+    }
+}
+
+void templates_boot_let_go(struct template *template)
+{
+    if (template->state == TEMPLATE_RETIRED && template->users == 0 && template->box != NULL) {
+        box_fork_close(template->box);
     }
 }
 

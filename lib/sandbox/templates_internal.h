@@ -61,6 +61,9 @@ void templates_boot(struct templates *templates, double cpus, const struct strv 
 /* It takes no orders any more. Its boxes go on; it ends when they have, see templates_age. */
 void templates_boot_retire(struct template *template);
 
+/* Tells one that is retired, once nobody is about to give it an order: the order would be lost. */
+void templates_boot_let_go(struct template *template);
+
 /* Frees one that has no box (any more). Needs no lock. */
 void templates_boot_free(struct template *template);
 
