@@ -22,88 +22,6 @@
 /* Who comes back later than this finds another queue anyway. */
 #define LONGEST_WAIT_S 60
 
-/* So long after its last job a caller counts as one of those that compete. */
-#define CONTENDED_NS (5 * CLOCK_NS_PER_S)
-
-/* A thread of the pool while it has a job. */
-struct pool_worker {
-    struct turns_place place;
-    bool prompt;  /* the job is within its caller's share */
-    bool settled; /* it is in no costly part */
-    bool ending;  /* it is in its last one */
-};
-
-/* Its caller has not more than one at a time, but for what is taken down behind its answers. */
-static bool is_single(const struct turns_caller *caller)
-{
-    return caller->queued <= 1 && caller->running == caller->ending;
-}
-
-static bool serves(void *context, const struct turns_caller *caller)
-{
-    const struct pool *pool = context;
-    const struct pool_rules *rules = &pool->rules;
-
-    return (rules->per_caller == 0 || caller->running < rules->per_caller) &&
-           (rules->unsettled == 0 || caller->prompt < rules->prompt || is_single(caller) ||
-            pool->unsettled < rules->unsettled);
-}
-
-static bool starts(void *context, struct pool_job *job)
-{
-    const struct pool *pool = context;
-    const struct pool_rules *rules = &pool->rules;
-
-    if (job->claim == NULL || rules->budget == NULL ||
-        budget_raise(rules->budget, job->claim, job->need)) {
-        return true;
-    }
-    if (rules->short_of != NULL) {
-        rules->short_of(rules->context);
-    }
-    return false;
-}
-
-/* Locked. Is there more than one caller lately? */
-static bool is_contended(const struct pool *pool)
-{
-    return pool->changed_ns != 0 && clock_mono_ns() - pool->changed_ns < CONTENDED_NS;
-}
-
-/* Locked. A job of this caller starts. */
-static void note_caller(struct pool *pool, const struct turns_caller *caller)
-{
-    if (caller->id != pool->last_caller) {
-        /* The first one of all competes with nobody. */
-        pool->changed_ns = pool->any ? clock_mono_ns() : 0;
-        pool->last_caller = caller->id;
-        pool->any = true;
-    }
-}
-
-/* Locked. The next job that may start, NULL: none. */
-static struct pool_job *take(struct pool *pool, struct pool_worker *worker)
-{
-    const struct turns_rule rule = {
-        .serves = serves, .starts = starts, .per_group = pool->rules.per_group, .context = pool
-    };
-    struct pool_job *job = turns_take(&pool->turns, &rule, &worker->place);
-    const struct turns_caller *caller = worker->place.caller;
-
-    if (job != NULL) {
-        worker->prompt = worker->place.caller->prompt < pool->rules.prompt;
-        worker->place.caller->prompt += worker->prompt ? 1 : 0;
-        worker->settled = false;
-        note_caller(pool, caller);
-        job->favoured =
-            caller->queued == 0 && (caller->running - caller->ending == 1 || !is_contended(pool));
-        job->worker = worker;
-        pool->unsettled++;
-        pool->running++;
-    }
-    return job;
-}
-
 /* Locked. */
 static void settle(struct pool *pool, struct pool_worker *worker, bool settled)
 {
@@ -149,7 +67,7 @@ static void *work(void *argument)
     (void)pthread_mutex_lock(&pool->lock);
     while (!pool->ending) {
         struct pool_worker worker = { .settled = false };
-        struct pool_job *job = take(pool, &worker);
+        struct pool_job *job = pool_turn_take(pool, &worker);
         int64_t began_ns;
 
         if (job == NULL) {

@@ -42,7 +42,9 @@ struct pool_job {
  * are processors makes all of them late. So of each caller `prompt` jobs start at once; those
  * beyond start only while fewer than `unsettled` jobs of the pool are in such a part (pool_settle),
  * or when no other job of the caller waits and those that run are in their last part: who comes one
- * at a time does not wait for what is behind his answers.
+ * at a time does not wait for what is behind his answers. While callers compete, all but these wait
+ * until one job fewer is in such a part, or none; of its share, each caller still gets one started
+ * behind any four of others.
  */
 struct pool_rules {
     size_t per_caller; /* jobs that run at the same time */

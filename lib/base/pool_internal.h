@@ -19,6 +19,14 @@ struct pool_thread {
     pthread_t thread;
 };
 
+/* While it has a job. */
+struct pool_worker {
+    struct turns_place place;
+    bool prompt;  /* the job is within its caller's share */
+    bool settled; /* it is in no costly part */
+    bool ending;  /* it is in its last one */
+};
+
 /* All but the lock itself is under it. */
 struct pool {
     pthread_mutex_t lock;
@@ -32,11 +40,14 @@ struct pool {
     size_t unsettled;
     size_t queue_max;
     int64_t service_ns;
-    bool any;             /* job has started yet */
+    uint64_t started;     /* jobs, in all */
     uint64_t last_caller; /* of the job that started last */
     int64_t changed_ns;   /* when it was another one's turn than before; 0: never */
     bool closed;          /* takes and starts no job */
     bool ending;          /* threads return */
 };
+
+/* Locked. The next job that may start, which counts as running from here; NULL: none. */
+struct pool_job *pool_turn_take(struct pool *pool, struct pool_worker *worker);
 
 #endif

@@ -30,6 +30,7 @@ struct turns_caller {
     size_t prompt; /* of these, within its share */
     size_t ending; /* of these, through with all but their last part */
     size_t queued;
+    uint64_t served;            /* which job of all its last one was, counted by the pool */
     struct turns_group *groups; /* in the order in which they are served next */
     struct turns_caller *next;
 };

@@ -505,7 +505,8 @@ static void others_that_are_engaged_hold_back_as_well(void **state)
 
     (void)state;
     scene_init(&scene);
-    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 3 });
+    pool_engage(pool, true);
     pool_engage(pool, true);
     for (size_t i = 0; i < 2; i++) {
         jobs[i] = make_job(&scene, 'a', 1);
@@ -517,10 +518,89 @@ static void others_that_are_engaged_hold_back_as_well(void **state)
     wait_for(&scene, &scene.done, 1);
     assert_int_equal(pool_position(pool, &jobs[1].base), 0);
     pool_engage(pool, false);
+    pool_engage(pool, false);
     wait_for(&scene, &scene.waiting, 2);
     open_gate(&scene);
     wait_for(&scene, &scene.done, 3);
     assert_string_equal(scene.order, "Baa");
+    pool_free(pool);
+}
+
+static struct settling make_settling(struct pool *pool, struct scene *scene, uint64_t caller)
+{
+    return (struct settling){
+        .base = { .run = settle_then_wait, .drop = drop, .caller = caller },
+        .pool = pool,
+        .scene = scene,
+    };
+}
+
+/* Runs jobs of a caller that comes one at a time. */
+static void run_singly(struct pool *pool, struct scene *scene, uint64_t caller, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct job job = make_job(scene, 'S', caller);
+        struct pool_stats stats;
+        const int before = scene->done;
+
+        assert_int_equal(pool_submit(pool, &job.base, NULL), 0);
+        wait_for(scene, &scene->done, before + 1);
+        do { /* the job is on this stack */
+            (void)usleep(200);
+            pool_stats(pool, &stats);
+        } while (stats.callers > 1);
+    }
+}
+
+/* What one more of an alone caller may use is left to others once there are some. */
+static void a_processor_is_left_to_those_who_come_singly(void **state)
+{
+    struct scene scene;
+    struct settling jobs[3];
+    struct pool *pool = pool_new("test", 4, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
+    pool_engage(pool, true);
+    for (int i = 0; i < 3; i++) {
+        jobs[i] = make_settling(pool, &scene, 1);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+    }
+    wait_for(&scene, &scene.waiting, 2);
+    run_singly(pool, &scene, 2, 1);
+    assert_int_equal(pool_submit(pool, &jobs[2].base, NULL), 0);
+    run_singly(pool, &scene, 2, 8);
+    assert_int_equal(pool_position(pool, &jobs[2].base), 0);
+    pool_engage(pool, false);
+    wait_for(&scene, &scene.waiting, 3);
+    open_gate(&scene);
+    pool_free(pool);
+}
+
+static void others_in_a_row_keep_nobody_from_his_share(void **state)
+{
+    struct scene scene;
+    struct settling jobs[2];
+    struct pool *pool = pool_new("test", 4, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 2, .unsettled = 2 });
+    pool_engage(pool, true);
+    run_singly(pool, &scene, 2, 1);
+    for (int i = 0; i < 2; i++) {
+        jobs[i] = make_settling(pool, &scene, 1);
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+    }
+    wait_for(&scene, &scene.waiting, 1);
+    assert_int_equal(pool_position(pool, &jobs[1].base), 0);
+    run_singly(pool, &scene, 2, 4);
+    wait_for(&scene, &scene.waiting, 2);
+    pool_engage(pool, false);
+    open_gate(&scene);
     pool_free(pool);
 }
 
@@ -805,6 +885,8 @@ int main(void)
         cmocka_unit_test(what_is_not_settled_holds_back_its_callers_next),
         cmocka_unit_test(settled_jobs_let_the_next_start),
         cmocka_unit_test(others_that_are_engaged_hold_back_as_well),
+        cmocka_unit_test(a_processor_is_left_to_those_who_come_singly),
+        cmocka_unit_test(others_in_a_row_keep_nobody_from_his_share),
         cmocka_unit_test(what_is_ending_holds_back_no_single_job),
         cmocka_unit_test(favoured_is_who_keeps_nobody_waiting),
         cmocka_unit_test(favoured_among_others_is_one_at_a_time),
