@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: clone3 and exec of a launcher.
+ * Job: start a launcher: a child that executes it.
  * Owns: nothing; the child and its descriptors are the caller's.
  * Threads: any; the child dies with the thread that called.
- * May include: base.
+ * May include: base, clone.
  */
 #include "lib/box/spawn.h"
 
@@ -23,14 +23,18 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
-
-/* Between clone3 and exec the child is a copy of one thread of a threaded program: other threads'
- * locks may be held for ever. So it makes system calls only, and sanitizers stay out. */
-#define CHILD_ONLY __attribute__((no_sanitize("address", "thread", "undefined")))
+#include "lib/box/clone.h"
 
 /* Above every descriptor number of the child, so that dup3 never hits one it still needs. */
 #define ASIDE 256
 #define CHILD_FAILED 127
+
+/* What the child knows of its task. */
+struct birth {
+    const struct spawn_request *request;
+    int report_fd;
+    pid_t parent;
+};
 
 /* Held for reading while a child is between clone3 and exec. Nothing else is taken beneath it; who
  * waits for it holds nothing. Writers first: else calls that overlap would keep one waiting. */
@@ -42,7 +46,7 @@ struct kernel_sigaction {
 };
 
 /* Handlers are gone by CLONE_CLEAR_SIGHAND; what the daemon ignores (SIGPIPE) is inherited. */
-CHILD_ONLY static void reset_signals(void)
+CLONE_CHILD static void reset_signals(void)
 {
     struct kernel_sigaction action = { { 0 } };
     uint64_t none = 0;
@@ -55,7 +59,7 @@ CHILD_ONLY static void reset_signals(void)
 
 /* Moves the given descriptors to 0, 1, ... and closes all others but report_fd, which ends up
  * behind them, close-on-exec. Its new number, or -1. */
-CHILD_ONLY static int place_fds(const struct spawn_request *request, int report_fd)
+CLONE_CHILD static int place_fds(const struct spawn_request *request, int report_fd)
 {
     int last = (int)request->fd_count;
     int report = (int)syscall(SYS_fcntl, report_fd, F_DUPFD_CLOEXEC, ASIDE);
@@ -80,7 +84,7 @@ CHILD_ONLY static int place_fds(const struct spawn_request *request, int report_
 }
 
 /* Whatever the launcher starts inherits it. Without it the kernel would judge by size alone. */
-CHILD_ONLY static void raise_oom_score(void)
+CLONE_CHILD static void raise_oom_score(void)
 {
     int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -90,10 +94,10 @@ CHILD_ONLY static void raise_oom_score(void)
     }
 }
 
-CHILD_ONLY static void run_child(const struct spawn_request *request, int report_fd, pid_t parent)
-    __attribute__((noreturn));
-CHILD_ONLY static void run_child(const struct spawn_request *request, int report_fd, pid_t parent)
+CLONE_CHILD static void run_child(void *context)
 {
+    const struct birth *birth = context;
+    const struct spawn_request *request = birth->request;
     int reason = 0;
     int placed = -1;
 
@@ -102,38 +106,19 @@ CHILD_ONLY static void run_child(const struct spawn_request *request, int report
         (void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     }
     /* The parent may have died already. */
-    if (syscall(SYS_getppid) == parent) {
-        reset_signals();
+    if (syscall(SYS_getppid) == birth->parent) {
         raise_oom_score();
-        placed = place_fds(request, report_fd);
+        placed = place_fds(request, birth->report_fd);
+        reset_signals();
         if (placed >= 0) {
             (void)syscall(SYS_execve, request->path, request->argv, request->environment);
         }
         reason = errno;
-        (void)syscall(SYS_write, placed >= 0 ? placed : report_fd, &reason, sizeof(reason));
+        (void)syscall(SYS_write, placed >= 0 ? placed : birth->report_fd, &reason, sizeof(reason));
     }
     for (;;) {
         (void)syscall(SYS_exit_group, CHILD_FAILED);
     }
-}
-
-/* As clone3, but in the parent alone, once the child has executed its program or is gone. */
-static long clone_child(struct clone_args *arguments, const struct spawn_request *request,
-                        int report_fd)
-{
-    pid_t parent = getpid();
-    long pid;
-    int reason;
-
-    (void)pthread_rwlock_rdlock(&starting);
-    pid = syscall(SYS_clone3, arguments, sizeof(*arguments));
-    if (pid == 0) {
-        run_child(request, report_fd, parent);
-    }
-    reason = errno;
-    (void)pthread_rwlock_unlock(&starting);
-    errno = reason;
-    return pid;
 }
 
 void spawn_settle(void)
@@ -148,11 +133,13 @@ int spawn_start(const struct spawn_request *request, struct spawn_child *ret_chi
     CLEANUP_FD int report_write = -1;
     int pidfd = -1;
     struct clone_args arguments = {
-        .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_VFORK,
+        .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
         .pidfd = (uint64_t)(uintptr_t)&pidfd,
         .exit_signal = SIGCHLD,
     };
+    struct birth birth = { .request = request, .parent = getpid() };
     long pid = -1;
+    int reason = 0;
 
     if (request->fd_count > SPAWN_FDS_MAX || fd_pipe(&report_read, &report_write) < 0) {
         return err_set(err, ERR_IO, errno, "no descriptor left to start a process");
@@ -161,9 +148,13 @@ int spawn_start(const struct spawn_request *request, struct spawn_child *ret_chi
         arguments.flags |= CLONE_INTO_CGROUP;
         arguments.cgroup = (unsigned)request->cgroup_fd;
     }
-    pid = clone_child(&arguments, request, report_write);
+    birth.report_fd = report_write;
+    (void)pthread_rwlock_rdlock(&starting);
+    pid = clone_start(&arguments, run_child, &birth);
+    reason = errno;
+    (void)pthread_rwlock_unlock(&starting);
     if (pid < 0) {
-        return err_set(err, ERR_IO, errno, "can't make a process: %s", err_errno_text(errno));
+        return err_set(err, ERR_IO, reason, "can't make a process: %s", err_errno_text(reason));
     }
     (void)fd_set_nonblocking(report_read, true);
     ret_child->pid = (pid_t)pid;

@@ -46,8 +46,8 @@ struct spawn_child {
 };
 
 /*
- * Returns once the program is executed or that has failed (CLONE_VFORK, clone(2); the memory is the
- * child's own). 0, or -1 IO. The child is the caller's to kill and to reap.
+ * Returns once the program is executed or that has failed (clone.h). 0, or -1 IO. The child is the
+ * caller's to kill and to reap.
  */
 int spawn_start(const struct spawn_request *request, struct spawn_child *ret_child,
                 struct err *err);

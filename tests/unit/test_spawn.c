@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting a launcher: what it finds, and that starts elsewhere keep no written file busy. */
+/* Starting a launcher: what it finds, what its parent keeps, and that starts elsewhere keep no
+ * written file busy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +19,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "lib/box/spawn.h"
 #include "tests/unit/scratch.h"
 
@@ -23,6 +27,7 @@
 #define PROGRAM_MAX (1 << 20)
 #define WAIT_S 60
 #define ROUNDS 500
+#define STATUS_MAX ((size_t)16384)
 
 static struct spawn_child start(const char *path, int *ret_reason)
 {
@@ -57,6 +62,78 @@ static void a_start_tells_whether_exec_worked(void **state)
     assert_int_equal(run(PROGRAM), 0);
     assert_int_equal(run("/nonexistent"), ENOENT);
     assert_int_equal(run("/"), EACCES);
+}
+
+/* The words of a program that tells of itself, in a string that is the caller's. */
+static char *status_of_a_child(void)
+{
+    char *const argv[] = { alloc_text("cat"), alloc_text("/proc/self/status"), NULL };
+    char *const environment[] = { NULL };
+    char *text = alloc_zero(1, STATUS_MAX + 1);
+    int ends[2];
+    struct spawn_child child = { 0 };
+    size_t size = 0;
+    ssize_t more = 1;
+
+    assert_int_equal(fd_pipe(&ends[0], &ends[1]), 0);
+    {
+        const int fds[] = { ends[0], ends[1], ends[1] };
+        const struct spawn_request request = { .path = "/usr/bin/cat",
+                                               .argv = argv,
+                                               .environment = environment,
+                                               .fds = fds,
+                                               .fd_count = 3,
+                                               .cgroup_fd = -1 };
+
+        assert_int_equal(spawn_start(&request, &child, NULL), 0);
+    }
+    assert_int_equal(close(ends[1]), 0);
+    while (more > 0 && size < STATUS_MAX) {
+        more = read(ends[0], text + size, STATUS_MAX - size);
+        size += more > 0 ? (size_t)more : 0;
+    }
+    assert_int_equal(close(ends[0]), 0);
+    assert_true(spawn_await(&child, clock_deadline_after_s(WAIT_S)));
+    spawn_done(&child);
+    free(argv[0]);
+    free(argv[1]);
+    return text;
+}
+
+static void note(int number)
+{
+    (void)number;
+}
+
+/* The child begins in our memory, with what our thread blocks, handles and ignores. */
+static void a_start_changes_no_signal_here_and_passes_none_on(void **state)
+{
+    const struct sigaction handled = { .sa_handler = note };
+    const struct sigaction ignored = { .sa_handler = SIG_IGN };
+    struct sigaction after;
+    sigset_t blocked;
+    sigset_t now;
+    char *status;
+
+    (void)state;
+    (void)sigemptyset(&blocked);
+    (void)sigaddset(&blocked, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &blocked, NULL), 0);
+    assert_int_equal(sigaction(SIGUSR2, &handled, NULL), 0);
+    assert_int_equal(sigaction(SIGPIPE, &ignored, NULL), 0);
+    status = status_of_a_child();
+    assert_non_null(strstr(status, "SigBlk:\t0000000000000000\n"));
+    assert_non_null(strstr(status, "SigIgn:\t0000000000000000\n"));
+    assert_non_null(strstr(status, "SigCgt:\t0000000000000000\n"));
+    free(status);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &now), 0);
+    assert_true(sigismember(&now, SIGUSR1));
+    assert_false(sigismember(&now, SIGUSR2));
+    assert_false(sigismember(&now, SIGTERM));
+    assert_int_equal(sigaction(SIGUSR2, NULL, &after), 0);
+    assert_ptr_equal(after.sa_handler, note);
+    assert_int_equal(sigaction(SIGPIPE, NULL, &after), 0);
+    assert_ptr_equal(after.sa_handler, SIG_IGN);
 }
 
 static void *start_and_start(void *context)
@@ -105,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_start_tells_whether_exec_worked, scratch_fresh),
+        cmocka_unit_test_setup(a_start_changes_no_signal_here_and_passes_none_on, scratch_fresh),
         cmocka_unit_test_setup(a_written_program_can_be_executed, scratch_fresh),
     };
 

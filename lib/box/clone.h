@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clone: a child that lives in our memory until it executes a program.
+ *
+ * What vfork(2) does, by clone3(2), for its descriptor of the process and its cgroup. A copy of the
+ * memory, as fork(2) makes, costs a threaded server more than the launcher that replaces it: the
+ * page tables are copied, then each page that any thread writes to, and all processors are told.
+ */
+#ifndef KERND_BOX_CLONE_H
+#define KERND_BOX_CLONE_H
+
+#include <linux/sched.h>
+
+/*
+ * What such a child executes must leave the memory as it found it: it makes system calls only, on
+ * variables of its own, and sanitizers stay out of it.
+ */
+#if defined(__has_attribute) && __has_attribute(disable_sanitizer_instrumentation)
+#define CLONE_CHILD                                               \
+    __attribute__((no_sanitize("address", "thread", "undefined"), \
+                   disable_sanitizer_instrumentation))
+#else
+#define CLONE_CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
+#endif
+
+/*
+ * Starts a child that calls run(context), with all signals blocked; run does not return. Comes back
+ * when the child has executed a program or is gone (CLONE_VFORK). errno is the child's afterwards,
+ * unless it failed. On other architectures than x86-64 the memory is copied.
+ *
+ * The kernel never takes such a child for the culprit when memory is short (in_vfork() in
+ * include/linux/sched/mm.h), which would be kernd's end as well.
+ *
+ * arguments: its flags get CLONE_VM and CLONE_VFORK, its stack is set. Its process id, or -1
+ * (errno).
+ */
+long clone_start(struct clone_args *arguments, void (*run)(void *context), void *context);
+
+#endif
