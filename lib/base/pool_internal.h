@@ -43,6 +43,7 @@ struct pool {
     uint64_t started;     /* jobs, in all */
     uint64_t last_caller; /* of the job that started last */
     int64_t changed_ns;   /* when it was another one's turn than before; 0: never */
+    int64_t single_ns;    /* when one began, among others, whose caller comes one at a time; or 0 */
     bool closed;          /* takes and starts no job */
     bool ending;          /* threads return */
 };

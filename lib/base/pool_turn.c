@@ -26,17 +26,23 @@ static bool is_contended(const struct pool *pool)
     return pool->changed_ns != 0 && clock_mono_ns() - pool->changed_ns < CONTENDED_NS;
 }
 
+/* Locked. Does one of those that compete come one at a time? */
+static bool has_single(const struct pool *pool)
+{
+    return pool->single_ns != 0 && clock_mono_ns() - pool->single_ns < CONTENDED_NS;
+}
+
 /*
- * Locked. A caller with several jobs may start one more. While callers compete, a processor is left
- * to those who come one at a time: each job of theirs wakes up half a dozen times, and each time
- * would stand in line behind the starts and ends of others.
+ * Locked. A caller with several jobs may start one more. Beside it a processor is left to those who
+ * come one at a time: each job of theirs wakes up half a dozen times, and each time would stand in
+ * line behind the starts and ends of others.
  */
 static bool has_turn(const struct pool *pool, const struct turns_caller *caller)
 {
     const struct pool_rules *rules = &pool->rules;
     const bool within_share = caller->prompt < rules->prompt;
 
-    if (!is_contended(pool)) {
+    if (!has_single(pool)) {
         return within_share || pool->unsettled < rules->unsettled;
     }
     return pool->unsettled == 0 || pool->unsettled + 1 < rules->unsettled ||
@@ -85,14 +91,18 @@ struct pool_job *pool_turn_take(struct pool *pool, struct pool_worker *worker)
     };
     struct pool_job *job = turns_take(&pool->turns, &rule, &worker->place);
     struct turns_caller *caller = worker->place.caller;
+    bool single;
 
     if (job != NULL) {
         worker->prompt = caller->prompt < pool->rules.prompt;
         caller->prompt += worker->prompt ? 1 : 0;
         worker->settled = false;
         note_caller(pool, caller);
-        job->favoured =
-            caller->queued == 0 && (caller->running - caller->ending == 1 || !is_contended(pool));
+        single = caller->queued == 0 && caller->running - caller->ending == 1;
+        if (single && is_contended(pool)) {
+            pool->single_ns = clock_mono_ns();
+        }
+        job->favoured = single || (caller->queued == 0 && !is_contended(pool));
         job->worker = worker;
         pool->unsettled++;
         pool->running++;

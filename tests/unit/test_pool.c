@@ -604,6 +604,37 @@ static void others_in_a_row_keep_nobody_from_his_share(void **state)
     pool_free(pool);
 }
 
+/* Nobody comes one at a time: nothing is left to nobody. */
+static void callers_with_many_share_all_processors(void **state)
+{
+    struct scene first;
+    struct scene scene;
+    struct job busy[6];
+    struct settling jobs[6];
+    struct pool *pool = pool_new("test", 6, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&first);
+    scene_init(&scene);
+    for (size_t i = 0; i < 6; i++) {
+        busy[i] = make_job(&first, 'b', 3);
+        busy[i].gated = true;
+        assert_int_equal(pool_submit(pool, &busy[i].base, NULL), 0);
+    }
+    wait_for(&first, &first.waiting, 6);
+    for (size_t i = 0; i < 6; i++) {
+        jobs[i] = make_settling(pool, &scene, i % 2);
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+    }
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
+    pool_engage(pool, true);
+    open_gate(&first);
+    wait_for(&scene, &scene.waiting, 6);
+    pool_engage(pool, false);
+    open_gate(&scene);
+    pool_free(pool);
+}
+
 static void end_then_wait(struct pool_job *base)
 {
     struct settling *job = (struct settling *)(void *)base;
@@ -887,6 +918,7 @@ int main(void)
         cmocka_unit_test(others_that_are_engaged_hold_back_as_well),
         cmocka_unit_test(a_processor_is_left_to_those_who_come_singly),
         cmocka_unit_test(others_in_a_row_keep_nobody_from_his_share),
+        cmocka_unit_test(callers_with_many_share_all_processors),
         cmocka_unit_test(what_is_ending_holds_back_no_single_job),
         cmocka_unit_test(favoured_is_who_keeps_nobody_waiting),
         cmocka_unit_test(favoured_among_others_is_one_at_a_time),
