@@ -233,6 +233,11 @@ int engine_in_check(struct options_in *in, struct err *err)
         if (choice->engine != NULL || !text_equal(in->other_engine, ENGINE_IN_IMAGES)) {
             return refuse_unsupported(in, err);
         }
+        if (in->narrow) {
+            return err_field(err, ERR_FORBIDDEN, in->unsupported.pointer,
+                             "this would choose the engine " ENGINE_IN_IMAGES
+                             ", which this token may not");
+        }
         choice->engine = alloc_text(ENGINE_IN_IMAGES);
     }
     return check_environment(in, err);

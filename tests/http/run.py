@@ -24,6 +24,8 @@ import tempfile
 import time
 import unittest
 
+import recordkit
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILE_LIMIT_S = 3000
 # These take longest (the last line tells), so they begin first; then the larger files.
@@ -82,7 +84,8 @@ def run_file(path, report, only):
     sys.path[:0] = [os.path.dirname(path), HERE]
     name = os.path.basename(path)[:-3]
     suite = unittest.defaultTestLoader.loadTestsFromNames(only or [name])
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Tally).run(suite)
+    with recordkit.recording(name):
+        result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Tally).run(suite)
     outcomes = list(result.outcome.values())
     slow = sorted(((spent, test) for test, spent in result.times.items()), reverse=True)[:3]
     with open(report, "w", encoding="utf-8") as file:

@@ -169,6 +169,17 @@ class Both(KernCase):
                                              "image": "alpine:latest"})
         self.assert_problem(reply, 422, "not_supported_here", "/image")
 
+    def test_a_narrow_token_stays_with_the_servers_own(self):
+        """What only the other engine can do would choose it."""
+        token = self.daemon.post("/v1/tokens", {"scope": "run"}).json["token"]
+        self.daemon.secrets.append(token)
+        headers = {"Authorization": f"Bearer {token}"}
+        for target, body in (("/v1/run", {"command": ["true"]}), ("/v1/sessions", {})):
+            with self.subTest(target=target):
+                reply = self.daemon.post(target, {**body, "image": "alpine:latest"}, token=False,
+                                         headers=headers)
+                self.assert_problem(reply, 403, "forbidden", "/image")
+
     def test_both_are_told_of(self):
         engines = self.daemon.get("/v1/capabilities").json["engines"]
         self.assertEqual([(row["name"], row["standard"], row["images"], row["ready"], row["why"])

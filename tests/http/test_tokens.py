@@ -10,6 +10,7 @@ import census
 import harness
 import mcpkit
 import sessionkit
+import speckit
 
 ABSENT = "absent"
 OTHERS_FILE = "private.txt"
@@ -31,7 +32,34 @@ BODIES = {
     ("POST", "/v1/executions/{id}/signal"): {"signal": "KILL"},
 }
 # For these a token of scope "run" is no token at all.
-FULL_ONLY = {("GET", "/metrics"), ("GET", "/v1/tokens"), ("POST", "/v1/tokens"), ("DELETE", "/v1/tokens/{id}")}
+FULL_ONLY = {("GET", "/metrics"), ("GET", "/v1/tokens"), ("POST", "/v1/tokens"), ("DELETE", "/v1/tokens/{id}"),
+             ("POST", "/v1/images/pull"), ("POST", "/v1/images/load"), ("POST", "/v1/environments"),
+             ("DELETE", "/v1/environments/{id}"), ("GET", "/v1/environments/{id}/log")}
+# What each field of each body is to a token of scope "run": never given, given up to the server's default, or
+# its own business, with a value to try.
+REFUSED = {
+    "network": (True, "network_denied"),
+    "egressAllow": (["example.org"], "network_denied"),
+    "setup": ("true", "network_denied"),
+    "workspace": ("/srv", "mount_refused"),
+    "mounts": ({"/srv": "/mnt/x"}, "mount_refused"),
+    "engine": ("bubblewrap", "forbidden"),
+    "enforceLimits": (False, "forbidden"),
+    "capDrop": ([], "forbidden"),
+    "apparmor": ("unconfined", "forbidden"),
+    "profiles": (["vcpu:x"], "forbidden"),
+}
+LIMITS = ("timeoutS", "memoryMb", "cpus", "pids", "diskMb", "maxOutputBytes")
+FREE = {
+    "command": ["true"], "code": "1", "language": "python", "stdin": "x", "env": {"A": "b"}, "cwd": ".",
+    "files": {"free.txt": "a"}, "fetchFiles": ["free.txt"], "secrets": {"name": "value"},
+    "isolation": "boot", "trackFiles": False, "stdoutEncoding": "base64", "requireLimits": False,
+    "queueTimeoutS": 60, "interactive": False, "detach": False, "onDisconnect": "cancel", "onTimeout": "kill",
+    "preload": ["json"], "environment": ABSENT, "image": "absent:1", "securityProfile": "untrusted",
+    "labels": {"a": "b"}, "idleTimeoutS": 60, "ttlS": 60, "depsReadonly": True, "prewarm": 0,
+    "snapshotId": ABSENT, "signal": "TERM", "all": True, "from": "a", "to": "b", "overwrite": True,
+    "items": [], "concurrency": 1, "id": None, "name": None,
+}
 # Importing makes what is not there, so that absent and somebody else's can't look alike.
 MAKES = {("PUT", "/v1/snapshots/{id}/content")}
 
@@ -178,9 +206,13 @@ class Command(Case):
 class Narrow(Case):
     """A token of scope "run" beside the user's own things, and beside another such token."""
 
+    # Each limit has a default, and a larger one that others may ask for.
+    daemon_arguments = ("--default-cpus", "0.5", "--default-disk-mb", "100")
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.spec = speckit.Spec(cls.daemon.get("/openapi.json").json)
         cls.token, cls.other = (cls.daemon.post("/v1/tokens", {"scope": "run"}).json["token"]
                                 for _ in range(2))
 
@@ -213,9 +245,7 @@ class Narrow(Case):
 
     def test_what_others_have_is_as_if_it_were_not_there(self):
         session = self.theirs()
-        operations = [(method.upper(), path)
-                      for path, row in self.daemon.get("/openapi.json").json["paths"].items()
-                      for method in row if method in ("get", "put", "post", "delete", "patch")]
+        operations = [row[:2] for row in self.spec.operations()]
         walked = [row for row in operations
                   if "{id}" in row[1] and row not in FULL_ONLY | MAKES]
         self.assertGreater(len(walked), 25)
@@ -271,43 +301,76 @@ class Narrow(Case):
 
     # ---- what it may not ask for ----
 
-    FIELDS = (
-        ({"network": True}, "network_denied", "/network"),
-        ({"egressAllow": ["example.org"]}, "network_denied", "/egressAllow"),
-        ({"workspace": "/srv"}, "mount_refused", "/workspace"),
-        ({"mounts": {"/srv": "/mnt/x"}}, "mount_refused", "/mounts"),
-        ({"engine": "bubblewrap"}, "forbidden", "/engine"),
-        ({"timeoutS": 31}, "forbidden", "/timeoutS"),
-        ({"memoryMb": 513}, "forbidden", "/memoryMb"),
-        ({"pids": 257}, "forbidden", "/pids"),
-        ({"maxOutputBytes": 67108865}, "forbidden", "/maxOutputBytes"),
-    )
-    WEAKER = (  # what no caller is given by this engine is not given to a narrow one either
-        {"enforceLimits": False}, {"securityProfile": "unconfined"}, {"capDrop": []},
-        {"apparmor": "unconfined"}, {"profiles": ["x"]},
-    )
+    def test_every_route(self):
+        """What is not for it is exactly what the table above says, whatever the body."""
+        for method, path, operation, _ in self.spec.operations():
+            if operation["tags"] == ["mcp"]:
+                continue
+            kind = next(iter(self.spec.resolve(operation.get("requestBody", {})).get("content", ())), None)
+            body = {None: None, "application/json": {"no": 1}}.get(kind, b"x")
+            with self.subTest(operation=f"{method} {path}"):
+                reply = self.mine(method, self.fill(path, ABSENT), body)
+                if (method, path) in FULL_ONLY:
+                    self.refused(reply, 403, "forbidden")
+                else:
+                    self.assertNotEqual(reply.status, 403)
+        self.assertLessEqual(FULL_ONLY, {row[:2] for row in self.spec.operations()})
 
-    def places(self):
+    def bodies(self):
+        """(method, path of its own things, fields of the body, what must be in it)"""
         mine = self.mine("POST", "/v1/sessions", {}).json["id"]
         self.addCleanup(self.daemon.request, "DELETE", f"/v1/sessions/{mine}")
-        return (("/v1/run", {"command": ["true"]}), ("/v1/runCode", {"code": "1"}),
-                ("/v1/sessions", {}), (f"/v1/sessions/{mine}/run", {"command": ["true"]}),
-                (f"/v1/sessions/{mine}/runCode", {"code": "1"}))
+        opened = self.mine("POST", f"/v1/sessions/{mine}/kernels", {"id": "k"})
+        self.assertEqual(opened.status, 201, opened)
+        for method, path, operation, _ in self.spec.operations():
+            schema = self.spec.resolve(self.spec.body_schema(operation) or {})
+            if "properties" in schema and (method, path) not in FULL_ONLY and operation["tags"] != ["mcp"]:
+                body = {name: FREE[name] for name in schema.get("required", ())}
+                yield method, self.fill(path, mine), schema["properties"], body
 
-    def test_restricted_fields(self):
-        for target, body in self.places():
-            for field, code, pointer in self.FIELDS:
-                with self.subTest(target=target, field=field):
-                    reply = self.mine("POST", target, {**body, **field})
-                    # In a session's call some of them are no fields at all.
-                    if reply.status == 422:
-                        self.assertEqual(reply.json["code"], "unknown_field")
-                        self.assertIn("/v1/sessions/", target)
-                    else:
-                        self.refused(reply, 403, code, pointer)
-            for field in self.WEAKER:
-                with self.subTest(target=target, field=field):
-                    self.assertIn(self.mine("POST", target, {**body, **field}).status, (403, 422))
+    def widest(self, name, body):
+        """A body with a limit that is the server's default, and one with a wider one."""
+        usual = self.daemon.get("/v1/capabilities").json["defaults"][name]
+        self.assertIsNotNone(usual, f"{name}: without a default nothing is too much")
+        return {**body, name: usual}, {**body, name: usual * 2}
+
+    def check_field(self, method, path, name, body):
+        if name in LIMITS:
+            usual, wide = self.widest(name, body)
+            self.assertNotEqual(self.mine(method, path, usual).status, 403)
+            self.refused(self.mine(method, path, wide), 403, "forbidden", f"/{name}")
+        elif name in REFUSED:
+            value, code = REFUSED[name]
+            self.refused(self.mine(method, path, {**body, name: value}), 403, code, f"/{name}")
+        else:
+            self.assertIn(name, FREE, "what may a narrow token do with this field?")
+            reply = self.mine(method, path, {**body, name: FREE[name]})
+            self.assertNotEqual(reply.status, 403, reply)
+            self.forget(reply)
+
+    def forget(self, reply):
+        if reply.status == 201 and "ownedWorkspace" in reply.json:
+            self.mine("DELETE", f"/v1/sessions/{reply.json['id']}")
+
+    def test_every_field(self):
+        asked = set()
+        for method, path, fields, body in self.bodies():
+            for name in fields:
+                with self.subTest(operation=f"{method} {path}", field=name):
+                    self.check_field(method, path, name, body)
+                asked.add(name)
+        self.assertEqual({*LIMITS, *REFUSED} - asked, set())
+
+    def test_every_field_of_an_item(self):
+        fields = self.spec.document["components"]["schemas"]["RunRequest"]["properties"]
+        wishes = {name: wish for name, wish in REFUSED.items() if name in fields}
+        wishes.update({name: (self.widest(name, {})[1][name], "forbidden") for name in LIMITS})
+        reply = self.mine("POST", "/v1/batch", {"items": [{"command": ["true"], name: value}
+                                                          for name, (value, _) in wishes.items()]})
+        found = [(item["status"], item["problem"]["code"], item["problem"]["errors"][0]["pointer"])
+                 for item in reply.json["items"]]
+        self.assertEqual(found, [(403, code, f"/items/{index}/{name}")
+                                 for index, (name, (_, code)) in enumerate(wishes.items())])
 
     def test_restricted_fields_elsewhere(self):
         session = self.mine("POST", "/v1/sessions", {"setup": "true"})
@@ -323,14 +386,9 @@ class Narrow(Case):
         self.assertEqual(self.mine("POST", f"{path}/kernels", {"id": "k"}).status, 201)
         self.refused(self.mine("POST", f"{path}/kernels/k/cells", {"code": "1", "timeoutS": 60}),
                      403, "forbidden", "/timeoutS")
-        reply = self.mine("POST", "/v1/batch", {"items": [
-            {"command": ["true"]}, {"command": ["true"], "network": True}]})
-        self.assertIn("network_denied", reply.body.decode())
 
     def test_tokens_are_not_its_business(self):
-        for method, path in FULL_ONLY:
-            body = {"scope": "full"} if method == "POST" else None
-            self.refused(self.mine(method, path.replace("{id}", "x"), body), 403, "forbidden")
+        self.refused(self.mine("POST", "/v1/tokens", {"scope": "full"}), 403, "forbidden")
 
     def test_over_the_unix_socket_it_is_as_narrow(self):
         reply = self.mine("POST", "/v1/run", {"command": ["true"], "network": True}, via="unix")

@@ -18,31 +18,14 @@ import threading
 
 import census
 import harness
-import wire
 
-Exchange = collections.namedtuple("Exchange", "method target headers body reply")
 MARK = "X-Recorded"
 # Of one connection, not of the message.
 HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "trailer", "upgrade", "te"}
 JUDGES = 4
-
-
-@contextlib.contextmanager
-def recorded():
-    """A list that fills with the exchanges of whatever runs inside."""
-    found = []
-    exchange = wire.Connection.exchange
-
-    def listen(connection, method, target, headers=(), body=None):
-        reply = exchange(connection, method, target, headers, body)
-        found.append(Exchange(method, target, dict(headers), body, reply))
-        return reply
-
-    wire.Connection.exchange = listen
-    try:
-        yield found
-    finally:
-        wire.Connection.exchange = exchange
+# judged: Prism passed the request on; wrong: violations of its answer.
+Verdict = collections.namedtuple("Verdict", "judged wrong")
+NOT_JUDGED = Verdict(False, [])
 
 
 class Answerer(http.server.BaseHTTPRequestHandler):
@@ -110,21 +93,18 @@ class Prism:
         self.behind.server_close()
 
     def judge(self, exchanges):
-        """(how many were judged, what is wrong with which answer)"""
+        """A verdict for each."""
         if self.process.poll() is not None:  # some requests of attackers are too much for Prism
             self._start()
         self.behind.exchanges = exchanges
         with concurrent.futures.ThreadPoolExecutor(JUDGES) as pool:
-            verdicts = list(pool.map(self._verdict, range(len(exchanges))))
-        told = [verdict for verdict in verdicts if verdict is not None]
-        return len(told), [wrong for verdict in told for wrong in verdict]
+            return list(pool.map(self._verdict, range(len(exchanges))))
 
     def _verdict(self, number):
-        """Violations of one answer; None where Prism did not pass the request on."""
         made = self.behind.exchanges[number]
         # Prism takes lines of JSON for one text; a schema describes one line.
         if made.method == "HEAD" or made.reply.media_type == "application/x-ndjson":
-            return None
+            return NOT_JUDGED
         headers = {name: value for name, value in made.headers.items()
                    if name.lower() not in HOP | {"host", "expect"}}
         # Prism never answers some requests with a body that is no JSON; of others it needs a moment.
@@ -135,12 +115,13 @@ class Prism:
             reply = connection.getresponse()
             reply.read()
         except (ValueError, http.client.HTTPException, OSError):
-            return None  # a request that no ordinary client or proxy would pass on
+            return NOT_JUDGED  # a request that no ordinary client or proxy would pass on
         finally:
             connection.close()
         if reply.getheader(MARK) is None:
-            return None
+            return NOT_JUDGED
         found = json.loads(reply.getheader("sl-violations") or "[]")
-        return [(f"{made.method} {made.target} {made.reply.status}", entry["location"],
-                 entry["message"], made.reply.body[:500])
-                for entry in found if entry["location"][:1] == ["response"]]
+        return Verdict(True, [
+            (f"{made.method} {made.target} {made.reply.status}", entry["location"],
+             entry["message"], made.reply.body[:500])
+            for entry in found if entry["location"][:1] == ["response"]])
