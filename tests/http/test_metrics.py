@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """GET /metrics, read as Prometheus reads it; log lines in both forms."""
-import json
 import re
 import unittest
 
@@ -8,6 +7,7 @@ import census
 import harness
 import metricskit
 import sessionkit
+import wire
 
 
 class Reader(unittest.TestCase):
@@ -132,39 +132,82 @@ class Memory(harness.Case):
         self.assertEqual(self.daemon.run(["echo", "there"])["stdout"], "there\n")
 
 
-class Log(harness.Case):
-    def wait_for_line(self, words):
-        """The line about an exchange is written behind its answer."""
-        census.wait_until(lambda: words in self.daemon.log(), harness.seconds(10), "the log line")
+class Log(sessionkit.Case):
+    """Each form of the log, read by who knows that form alone."""
 
-
-class Json(Log):
-    daemon_arguments = ("--log-format", "json")
-
-    def test_every_line_is_json_with_the_request_id(self):
-        self.daemon.run(["echo", "content-of-the-program"])
-        self.daemon.get("/v1/version", headers={"X-Request-Id": "my-id-1"})
-        self.daemon.get("/v1/version", headers={"X-Request-Id": 'bad"\\id'})
-        self.wait_for_line("my-id-1")
-        rows = [json.loads(line) for line in self.daemon.log().splitlines()]
-        for row in rows:
-            self.assertLessEqual({"time", "level", "event"}, set(row))
-        own, = [row for row in rows if row.get("id") == "my-id-1"]
-        self.assertEqual((own["event"], own["route"], own["status"]),
-                         ("request", "/v1/version", "200"))
-        self.assertNotIn("content-of-the-program", self.daemon.log())
-
-
-class Text(Log):
+    daemon_arguments = ("--log-format", "text", "--log-level", "debug")
     LINE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|[^ "]*)(?: |\Z)')
 
-    def test_every_line_is_pairs(self):
-        self.daemon.get("/v1/sessions/x?y=z", headers={"X-Request-Id": "my-id-2"})
-        self.wait_for_line("my-id-2")
-        for line in self.daemon.log().splitlines():
-            self.assertEqual(self.LINE.sub("", line), "", line)
-        line, = [line for line in self.daemon.log().splitlines() if "id=my-id-2" in line]
-        self.assertIn('route="/v1/sessions/{id}"', line)
+    def fields(self, line):
+        """A line as a dictionary; nothing of it is left over."""
+        self.assertEqual(self.LINE.sub("", line), "", line)
+        return {name: value.strip('"') for name, value in self.LINE.findall(line)}
+
+    def rows(self):
+        return [self.fields(line) for line in self.daemon.log().splitlines()]
+
+    def wait_for_lines(self, ids):
+        """The line about an exchange is written behind its answer."""
+        census.wait_until(lambda: ids <= {row.get("id") for row in self.rows()}, harness.seconds(10),
+                          "the log lines")
+
+    def test_a_line_for_each_request(self):
+        self.daemon.get("/v1/sessions/x?y=z", headers={"X-Request-Id": "my-id-1"})
+        self.daemon.get("/v1/version", headers={"X-Request-Id": 'bad"\\id'})
+        self.wait_for_lines({"my-id-1"})
+        for row in self.rows():
+            self.assertLessEqual({"time", "level", "event"}, set(row))
+        own, = [row for row in self.rows() if row.get("id") == "my-id-1"]
+        self.assertEqual((own["event"], own["method"], own["route"], own["status"]),
+                         ("request", "GET", "/v1/sessions/{id}", "422"))
+
+    def talk(self, hidden):
+        """Requests with that word in every place where a caller has his own; their answers."""
+        def ask(method, target, body=None, **options):
+            return self.daemon.request(method, target, body, **options)
+
+        own = {"env": {"A": hidden}, "stdin": hidden, "files": {hidden: hidden}, "secrets": {"s": hidden}}
+        session = f"/v1/sessions/log-{self.log_format}"
+        octets = {"media_type": sessionkit.OCTETS}
+        yield ask("POST", "/v1/sessions", {"id": session[13:], "env": {"A": hidden},
+                                           "labels": {"a": hidden}})
+        yield ask("PUT", f"{session}/files/{hidden}", hidden.encode(), **octets)
+        yield ask("GET", f"{session}/files/{hidden}")
+        yield ask("POST", f"{session}/runCode", {"code": f"print('{hidden}'); 1/0", **own})
+        yield ask("POST", f"{session}/kernels", {"language": "python", "id": "k"})
+        yield ask("POST", f"{session}/kernels/k/cells", {"code": f"'{hidden}'", "stdin": hidden})
+        yield ask("POST", "/v1/run", {"command": ["sh", "-c", f"echo {hidden} >&2; kill -9 $$"], **own})
+        yield ask("POST", "/v1/run", {"command": [hidden], "timeoutS": 5})
+        yield ask("POST", "/v1/run", {"command": ["true"], hidden: hidden})
+        yield ask("POST", "/v1/run", ('{"code": "%s' % hidden).encode())
+        yield ask("POST", f"/v1/{hidden}?{hidden}={hidden}", {}, headers={"User-Agent": hidden})
+        yield ask("GET", f"/v1/sessions/{hidden}", headers={"Referer": hidden})
+        yield ask("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "run_command", "arguments": {"command": f"echo {hidden}"}}})
+        for row in self.daemon.get("/v1/sessions").json["items"]:
+            yield ask("DELETE", f"/v1/sessions/{row['id']}")
+
+    @property
+    def log_format(self):
+        return self.daemon_arguments[1]
+
+    def test_it_tells_of_all_and_nothing_that_is_theirs(self):
+        hidden = "content" + harness.new_mark().replace("-", "")
+        replies = list(self.talk(hidden))
+        self.assertGreater(sum(reply.status < 300 for reply in replies), 8, replies)
+        ids = [reply.header("X-Request-Id") for reply in replies]
+        self.wait_for_lines(set(ids))
+        told = [row for row in self.rows() if row.get("id") in ids and row["event"] == "request"]
+        self.assertEqual([(row["id"], row["status"]) for row in told],
+                         [(one, str(reply.status)) for one, reply in zip(ids, replies)])
+        self.assertNotIn(hidden, self.daemon.log())
+
+
+class JsonLog(Log):
+    daemon_arguments = ("--log-format", "json", "--log-level", "debug")
+
+    def fields(self, line):
+        return wire.strict_json(line.encode())
 
 
 if __name__ == "__main__":
