@@ -279,14 +279,14 @@ check-kern: all
 	fi
 
 # Programs that others wrote, from npm: judges and light clients; then also those that are large.
-CLIENT_FOLDERS := tests/clients/mcp tests/clients/description tests/clients/typed
-ALL_CLIENT_FOLDERS := $(CLIENT_FOLDERS) tests/clients/agents tests/clients/proxy
+CLIENT_FOLDERS := tests/clients/mcp tests/clients/description tests/clients/typed tests/clients/proxy
+ALL_CLIENT_FOLDERS := $(CLIENT_FOLDERS) tests/clients/agents
 .PHONY: check-clients check-clients-all
 check-clients: all
 	$(Q)$(RUN_TESTS) $(T:%=--only %) $(CLIENT_FOLDERS:%=--http %)
 
 check-clients-all: all
-	$(Q)$(RUN_TESTS) $(T:%=--only %) $(ALL_CLIENT_FOLDERS:%=--http %)
+	$(Q)KERND_TEST_ALL=1 $(RUN_TESTS) $(T:%=--only %) $(ALL_CLIENT_FOLDERS:%=--http %)
 
 # Root's: guests are booted. Installs what is missing for that, and makes the guests if they are not there.
 .PHONY: check-vm vm-guests

@@ -368,7 +368,7 @@ class Kernels(Case):
         self.assert_error("not_open", lambda: kernel.run_code("1"))
 
     def test_output_of_every_kind(self):
-        with self.sandbox(pids=128).kernel() as kernel:
+        with kernd.Kernel(self.sandbox(pids=128), timeout_s=30) as kernel:
             result = kernel.run_code("import os, subprocess; os.write(1, b'raw\\n')\n"
                                      "subprocess.run(['printf', 'sub'])\nprint('p')")
             for word in ("raw", "sub", "p"):

@@ -3,10 +3,9 @@
 
 A proxy between a test and the daemon would change what tests look at (it buffers streams, adds
 headers, refuses what it thinks wrong). So tests talk to the daemon as ever, and what they said is
-played again afterwards: the request to Prism, and Prism's request to a server that gives the answer
+played again afterwards: a request to Prism, and Prism's request to a server that gives the answer
 that was recorded.
 """
-import collections
 import concurrent.futures
 import contextlib
 import http.client
@@ -23,9 +22,6 @@ MARK = "X-Recorded"
 # Of one connection, not of the message.
 HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "trailer", "upgrade", "te"}
 JUDGES = 4
-# judged: Prism passed the request on; wrong: violations of its answer.
-Verdict = collections.namedtuple("Verdict", "judged wrong")
-NOT_JUDGED = Verdict(False, [])
 
 
 class Answerer(http.server.BaseHTTPRequestHandler):
@@ -34,11 +30,7 @@ class Answerer(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def answer(self):
-        length = int(self.headers.get("Content-Length") or 0)
-        if self.headers.get("Transfer-Encoding"):
-            self.close_connection = True
-        self.rfile.read(length)
-        reply = self.server.exchanges[int(self.headers[MARK])].reply
+        _, reply = self.server.answers[int(self.headers[MARK])]
         self.send_response_only(reply.status)
         for name, value in reply.headers:
             if name.lower() not in HOP:
@@ -65,7 +57,7 @@ class Prism:
     def __init__(self, group, description):
         self.behind = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answerer)
         self.behind.daemon_threads = True
-        self.behind.exchanges = []
+        self.behind.answers = []
         threading.Thread(target=self.behind.serve_forever, daemon=True).start()
         self.group, self.description = group, description
         self._start()
@@ -92,36 +84,23 @@ class Prism:
         self.behind.shutdown()
         self.behind.server_close()
 
-    def judge(self, exchanges):
-        """A verdict for each."""
-        if self.process.poll() is not None:  # some requests of attackers are too much for Prism
-            self._start()
-        self.behind.exchanges = exchanges
+    def judge(self, answers):
+        """
+        Of (operation, answer) the violations. A request like any for that operation stands for the one
+        that was made: those of attackers are more than Prism can take.
+        """
+        self.behind.answers = answers
         with concurrent.futures.ThreadPoolExecutor(JUDGES) as pool:
-            return list(pool.map(self._verdict, range(len(exchanges))))
+            return [wrong for found in pool.map(self._violations, range(len(answers))) for wrong in found]
 
-    def _verdict(self, number):
-        made = self.behind.exchanges[number]
-        # Prism takes lines of JSON for one text; a schema describes one line.
-        if made.method == "HEAD" or made.reply.media_type == "application/x-ndjson":
-            return NOT_JUDGED
-        headers = {name: value for name, value in made.headers.items()
-                   if name.lower() not in HOP | {"host", "expect"}}
-        # Prism never answers some requests with a body that is no JSON; of others it needs a moment.
-        connection = http.client.HTTPConnection("127.0.0.1", self.port,
-                                                timeout=harness.seconds(10))
-        try:
-            connection.request(made.method, made.target, made.body, {**headers, MARK: str(number)})
+    def _violations(self, number):
+        operation, answer = self.behind.answers[number]
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=harness.seconds(60))
+        with contextlib.closing(connection):
+            connection.request(operation.method, operation.target, headers={MARK: str(number)})
             reply = connection.getresponse()
             reply.read()
-        except (ValueError, http.client.HTTPException, OSError):
-            return NOT_JUDGED  # a request that no ordinary client or proxy would pass on
-        finally:
-            connection.close()
-        if reply.getheader(MARK) is None:
-            return NOT_JUDGED
-        found = json.loads(reply.getheader("sl-violations") or "[]")
-        return Verdict(True, [
-            (f"{made.method} {made.target} {made.reply.status}", entry["location"],
-             entry["message"], made.reply.body[:500])
-            for entry in found if entry["location"][:1] == ["response"]])
+        assert reply.getheader(MARK) is not None, f"Prism did not pass on {operation.name}: {reply.status}"
+        return [(f"{operation.name} {answer.status}", entry["location"], entry["message"], answer.body[:500])
+                for entry in json.loads(reply.getheader("sl-violations") or "[]")
+                if entry["location"][:1] == ["response"]]

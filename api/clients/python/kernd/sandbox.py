@@ -218,7 +218,7 @@ class Sandbox:
 class Kernel:
     """A python interpreter that keeps its variables from cell to cell. See Sandbox.kernel."""
 
-    def __init__(self, sandbox: Sandbox, timeout_s: Seconds, on_timeout: str) -> None:
+    def __init__(self, sandbox: Sandbox, timeout_s: Seconds, on_timeout: str = "kill") -> None:
         self._sandbox = sandbox
         self._options = {"timeoutS": timeout_s}
         self._on_timeout = on_timeout
