@@ -2,7 +2,7 @@
 """Exchanges of tests, kept for who judges them later.
 
 With KERND_TEST_RECORD=FOLDER each test file leaves one there, a line of JSON for each exchange; `load`
-reads them all. `recorded` is the same within one process.
+reads them. `recorded` is the same within one process.
 """
 import base64
 import collections
@@ -87,9 +87,7 @@ def _kept(path):
 
 
 def load(folder):
-    """{name of the test file: its exchanges}"""
-    found = collections.defaultdict(list)
+    """(name of the test file, its exchanges), for each."""
     for entry in sorted(os.listdir(folder)):
         with open(os.path.join(folder, entry), encoding="ascii") as file:
-            found[entry.split(".")[0]] += map(_exchange, file)
-    return found
+            yield entry.split(".")[0], [_exchange(line) for line in file]

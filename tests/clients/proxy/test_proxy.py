@@ -39,11 +39,11 @@ def chosen():
 
 
 def run_here(name):
-    """Exchanges of test_<name>.py, whose own run tells whether it passes."""
+    """(name, exchanges) of test_<name>.py, whose own run tells whether it passes."""
     suite = unittest.defaultTestLoader.loadTestsFromName(f"test_{name}")
     with recordkit.recorded() as exchanges:
         unittest.TextTestRunner(stream=io.StringIO()).run(suite)
-    return exchanges
+    return name, exchanges
 
 
 class Prism(unittest.TestCase):
@@ -54,7 +54,7 @@ class Prism(unittest.TestCase):
         cls.prism = recording.Prism(cls.group, DESCRIPTION)
         cls.addClassCleanup(cls.prism.stop)
         with open(MADE, encoding="utf-8") as file:
-            cls.known = kinds.operations(json.load(file))
+            cls.kinds = kinds.Kinds(json.load(file))
 
     @classmethod
     def judged(cls, exchanges, seen):
@@ -65,11 +65,11 @@ class Prism(unittest.TestCase):
         """
         new = {}
         for made in exchanges:
-            operation, reply = kinds.operation_of(cls.known, made), made.reply
+            operation, reply = cls.kinds.operation_of(made), made.reply
             if operation is None or reply.media_type == "application/x-ndjson" or reply.status == 304 \
                     or reply.header("Content-Encoding"):
                 continue
-            key = operation.name, kinds.kind(reply)
+            key = operation.name, cls.kinds.kind(reply)
             if key not in seen:
                 new[key] = operation, reply
         seen.update(new)
@@ -84,16 +84,16 @@ class Prism(unittest.TestCase):
 
     def test_answers_are_as_described(self):
         """Every operation must have been asked for."""
-        recorded = recordkit.load(RECORDED) if RECORDED else {name: run_here(name) for name in chosen()}
-        seen = {}
-        for name, exchanges in sorted(recorded.items()):
+        seen, answers = {}, 0
+        for name, exchanges in recordkit.load(RECORDED) if RECORDED else map(run_here, chosen()):
+            answers += len(exchanges)
             count, wrong = self.judged(exchanges, seen)
             print(f"{name}: {len(exchanges)} answers, {count} of a new kind judged", flush=True)
             with self.subTest(file=name):
                 self.assertEqual(wrong, [])
         asked = {name for name, _ in seen}
-        print(f"{sum(map(len, recorded.values()))} answers of {len(asked)} operations, {len(seen)} kinds")
-        self.assertEqual({one.name for one in self.known} - asked, set())
+        print(f"{answers} answers of {len(asked)} operations, {len(seen)} kinds")
+        self.assertEqual({one.name for one in self.kinds.operations} - asked, set())
 
 
 if __name__ == "__main__":
