@@ -239,14 +239,16 @@ class Connections(harness.Case):
                     self.assert_success(self.run_command(["echo", "x"]), "x\n")
 
     def test_header_sizes(self):
-        reply = self.daemon.get("/healthz", headers={"X-Filler": "x" * 8000})
-        self.assertEqual(reply.status, 200)
+        """30 KiB of a request's head are taken (openapi.yaml); the library's pool ends at 32."""
+        for target, size, statuses in (("/healthz", 30 << 10, {200}), ("/healthz", 33 << 10, {431}),
+                                       ("/healthz", 200000, {431}), ("/healthz?" + "x" * 30000, 0, {200}),
+                                       ("/healthz?" + "x" * 200000, 0, {414, 431})):
+            with self.subTest(size=size, target=len(target)), self.daemon.connect() as connection:
+                connection.request("GET", target, {"X-Filler": "x" * size})
+                self.assertIn(connection.reply().status, statuses)
         with self.daemon.connect() as connection:
-            connection.request("GET", "/healthz", {"X-Filler": "x" * 200000})
+            connection.request("GET", "/healthz", [(f"X-{number}", "y") for number in range(1000)])
             self.assertEqual(connection.reply().status, 431)
-        with self.daemon.connect() as connection:
-            connection.request("GET", "/healthz?" + "x" * 200000)
-            self.assertIn(connection.reply().status, (414, 431))
 
 
 if __name__ == "__main__":

@@ -62,12 +62,23 @@ class Content(sessionkit.Case):
     def test_large_and_chunked(self):
         session = self.session()
         data = os.urandom(5 << 20)
-        for headers in ({}, {"Expect": "100-continue"}, {"Transfer-Encoding": "chunked"}):
+        for headers in ({}, {"Expect": "100-continue"}, {"Transfer-Encoding": "chunked"},
+                        {"Expect": "100-continue", "Transfer-Encoding": "chunked"}):
             with self.subTest(headers=headers):
                 sent = wire.chunked(data, 70000) if "Transfer-Encoding" in headers else data
                 reply = session.put("big", sent, headers)
                 self.assertIn(reply.status, (201, 204), reply)
                 self.assertEqual(session.content("big"), data)
+
+    def test_a_plus_sign(self):
+        """Itself in a path, a space in a query, as in forms."""
+        session = self.session()
+        for name in ("a+b", "a b"):
+            session.put(f"{name}/{name}", name.encode())
+            self.assertEqual(session.content(f"{name}/{name}"), name.encode())
+        for query, name in (("a+b", "a b"), ("a%20b", "a b"), ("a%2Bb", "a+b")):
+            listed = self.daemon.get(f"{session.path}/files?path={query}").json["items"]
+            self.assertEqual([row["path"] for row in listed], [f"{name}/{name}"])
 
     def test_media_types(self):
         session = self.session()

@@ -88,6 +88,7 @@ class Attack(harness.Case):
                            "text/plain;charset=application/json"):
             with self.subTest(media_type=media_type):
                 self.attack({}, 415, "unsupported_media_type", media_type=media_type)
+                self.attack({}, 401, "unauthorized", token=False, media_type=media_type)
 
     def test_preflight_gives_no_permission(self):
         for target in ("/v1/runCode", "/healthz", "/v1/nothing", "*"):
