@@ -53,6 +53,6 @@ void batch_line_past(struct batch_item *item, const struct execution_view *view)
 
     open_line(item, 200, &json);
     json_out_key(&json, "result");
-    execution_out_view(&json, view);
+    execution_out_past(&json, view);
     json_out_close(&json, '}');
 }

@@ -107,10 +107,13 @@ static const char *state_text(enum execution_state state)
     return NULL;
 }
 
-static const char *fault_message(enum run_fault fault)
+/* A row has none of the details: who reads it in a list is led to them, where they are kept. */
+static const char *fault_message(enum run_fault fault, bool listed)
 {
-    return fault == RUN_FAULT_LOST ? "the server was killed while it ran"
-                                   : "the details are no longer kept";
+    if (fault == RUN_FAULT_LOST) {
+        return "the server was killed while it ran";
+    }
+    return listed ? "GET /v1/executions/{id} has the details" : "the details are no longer kept";
 }
 
 static const char *or_null(const char *text)
@@ -144,7 +147,7 @@ static void write_fault(struct json_out *json, enum run_fault fault)
     }
     json_out_open(json, '{');
     member_out_text(json, "type", run_fault_text(fault));
-    member_out_text(json, "message", fault_message(fault));
+    member_out_text(json, "message", fault_message(fault, true));
     member_out_text(json, "evidence", "");
     json_out_close(json, '}');
 }
@@ -190,7 +193,7 @@ static void write_remains(struct json_out *json, const struct execution_view *vi
     result.exit_code = view->exit_code;
     result.fault = fault_of(view);
     (void)snprintf(result.fault_message, sizeof(result.fault_message), "%s",
-                   fault_message(result.fault));
+                   fault_message(result.fault, false));
     result.truncated_stdout = true;
     result.truncated_stderr = true;
     result.results_truncated = true;
@@ -244,4 +247,13 @@ void execution_out_view(struct json_out *json, const struct execution_view *view
         write_row(json, view);
     }
     json_out_close(json, '}');
+}
+
+void execution_out_past(struct json_out *json, const struct execution_view *view)
+{
+    if (view->document.size > 0) {
+        json_out_raw(json, view->document.data, view->document.size);
+    } else {
+        execution_out_view(json, view);
+    }
 }

@@ -32,4 +32,9 @@ void execution_out_row(struct json_out *json, const struct execution_view *view)
  */
 void execution_out_view(struct json_out *json, const struct execution_view *view);
 
+/*
+ * One object: what the first answer to the same request was, as far as it is kept; else the view.
+ */
+void execution_out_past(struct json_out *json, const struct execution_view *view);
+
 #endif

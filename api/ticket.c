@@ -81,7 +81,8 @@ static void fail_execution(struct api_call *call, const char *id, const struct e
 }
 
 /* Where it stands, or what is kept of it. */
-static void answer_view(struct api_call *call, int status, const char *id)
+static void answer_view(struct api_call *call, int status, const char *id,
+                        void (*write)(struct json_out *json, const struct execution_view *view))
 {
     const struct session_actor actor = resource_actor(call);
     struct execution_view view;
@@ -94,7 +95,7 @@ static void answer_view(struct api_call *call, int status, const char *id)
     }
     resource_reply(call, status, &json);
     name_execution(call, id);
-    execution_out_view(&json, &view);
+    write(&json, &view);
     executions_view_done(&view);
     resource_finish(call, &json);
 }
@@ -109,7 +110,7 @@ static void answer_accepted(struct api_call *call, const char *id)
     if (preference.respond_async) {
         api_reply_header(&call->reply, "Preference-Applied", "respond-async");
     }
-    answer_view(call, 202, id);
+    answer_view(call, 202, id, execution_out_view);
 }
 
 static void answer_result(struct api_call *call, struct execution *execution)
@@ -191,7 +192,7 @@ void ticket_answer_past(struct api_call *call, const struct ticket *ticket, cons
     } else if (ticket->async) {
         answer_accepted(call, id);
     } else {
-        answer_view(call, 200, id);
+        answer_view(call, 200, id, execution_out_past);
     }
 }
 

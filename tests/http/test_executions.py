@@ -138,7 +138,12 @@ class Lists(streamkit.Case):
         self.assertTrue(all(item["state"] == "done" for item in done))
         self.assertEqual(self.daemon.get("/v1/executions?state=queued").json["items"], [])
         self.cancel(running)
-        self.ended(running)
+        ended = self.ended(running)
+        # What a list has no room for is where it says.
+        row = next(item for item in self.daemon.get("/v1/executions").json["items"]
+                   if item["id"] == running)
+        self.assertEqual(row["fault"], {**ended["fault"], "evidence": None,
+                                        "message": "GET /v1/executions/{id} has the details"})
 
     def test_of_a_session(self):
         with sessionkit.Session(self.daemon) as session:
@@ -419,6 +424,7 @@ class Named(streamkit.Case):
             "/v1/run", body, headers={"Accept": NDJSON if i == 2 else "application/json"}))
         later = self.daemon.post("/v1/run", body)
         self.assertEqual([answer.status for answer in answers], [200] * 3)
+        self.assertEqual(later.json, answers[0].json)
         streamed = [json.loads(line) for line in answers[2].body.splitlines()]
         outputs = {answers[0].json["stdout"], answers[1].json["stdout"], later.json["stdout"],
                    output(complete(streamed))}
