@@ -85,7 +85,7 @@
     ROW(CONFLICT, 409, "conflict", false, 0, "The request conflicts with what is there", \
         "read the current state and try again") \
     ROW(EVENTS_EXPIRED, 410, "events_expired", false, 0, "These events are no longer kept", \
-        "read on from the oldest event that is kept") \
+        "see how it ended with GET /v1/executions/{id}") \
     ROW(SESSION_EXPIRED, 410, "session_expired", false, 0, "The session has expired", \
         "create a new session") \
     ROW(ETAG_MISMATCH, 412, "etag_mismatch", false, 0, "The file has changed meanwhile", \

@@ -211,13 +211,31 @@ class Stopped(streamkit.Case):
             thread.join()
         self.assertEqual({event["type"] for event in found}, {"exit"})
         self.assertEqual({event["fault"]["type"] for event in found}, {"cancelled"})
-        with open(self.daemon.path("out"), "w", encoding="ascii"):
-            pass
-        self.daemon.start()
+        self.start_again()
         for event in found:
             self.assertEqual(check.result(self.execution(event["id"]))["fault"], event["fault"])
             with self.events(event["id"]) as again:
                 self.assertEqual(complete(again.all())[-1], event)
+        self.daemon.finish()
+        for path in files_below(self.daemon.path("state/journal")):
+            os.unlink(path)
+        self.start_again()
+        self.assert_expired(found[0])
+
+    def start_again(self):
+        os.truncate(self.daemon.path("out"), 0)
+        self.daemon.start()
+
+    def assert_expired(self, event):
+        """Its log is gone, as it is after seven days: the record still tells how it ended."""
+        target = f"/v1/executions/{event['id']}"
+        for part in ("events", "events?after=1&follow=true", "stdout", "stderr"):
+            reply = self.daemon.get(f"{target}/{part}")
+            self.assert_problem(reply, 410, "events_expired")
+            self.assertIn("GET /v1/executions/{id}", reply.json["remediation"])
+        value = self.execution(event["id"])
+        self.assertEqual((value["fault"]["type"], value["exitCode"], value["truncated"]),
+                         ("cancelled", event["exitCode"], True))
 
 
 if __name__ == "__main__":
