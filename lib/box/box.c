@@ -193,6 +193,17 @@ static bool take_driver(struct box *box)
     return true;
 }
 
+/* It may have ended of what it told on standard error, which is kept for whoever reads on. */
+static int explain_no_driver(struct box *box, struct err *err)
+{
+    const struct buf *words = &box->held[OUTPUT_STDERR];
+
+    output_hold(box, OUTPUT_STDERR);
+    return err_set(err, ERR_BOX_START_FAILED, 0, "the driver ended before it connected%s%.*s",
+                   words->size > 0 ? ": " : "", (int)words->size,
+                   words->size > 0 ? words->data : "");
+}
+
 int box_driver(struct box *box, int64_t deadline, struct cancel *cancel, struct err *err)
 {
     while (box->driver < 0) {
@@ -219,7 +230,7 @@ int box_driver(struct box *box, int64_t deadline, struct cancel *cancel, struct 
         }
         initlink_hear(&box->link);
         if (box->link.report.has_exited || box->link.report.lost) {
-            return err_set(err, ERR_BOX_START_FAILED, 0, "the driver ended before it connected");
+            return explain_no_driver(box, err);
         }
         if (cancel_get(cancel) != CANCEL_NONE) {
             return err_set(err, ERR_CANCELLED, 0, "cancelled while the driver started");

@@ -30,12 +30,14 @@ class Leaving:
         self._leave = leave
         self._status = None
         self._modules = {}
+        self._count = 0
         atexit.register(self._finish)  # the first of all, so it is called last
         del sys.modules["atexit"]  # to a cell it is a module that was not imported yet
 
     def keep_modules(self):
         """Those that are there now are the template's."""
         self._modules = dict(sys.modules)
+        self._count = len(self._modules)
 
     def expect(self, value):
         """The program came to its end, with this value of SystemExit. Others are not for here."""
@@ -77,11 +79,33 @@ class Leaving:
     def _forget_modules(self):
         """Takes those of the program out of sys.modules; the latest first."""
         left = []
-        for name, module in list(sys.modules.items()):
+        for name in self._names_of_program():
+            module = sys.modules.get(name)
             if isinstance(module, type(sys)) and self._modules.get(name) is not module:
-                left.insert(0, _weakref.ref(module))
+                left.append(_weakref.ref(module))
                 sys.modules[name] = None
         return left
+
+    def _names_of_program(self):
+        """
+        A program that only added modules has them behind the template's, but for __main__, and those
+        before are not looked at: a look takes a reference, and so copies the page of each. Are there
+        modules elsewhere, made since the fork, each name is looked at.
+        """
+        names = self._names_behind()
+        found = {id(sys.modules.get(name)) for name in names}
+        made = [id(thing) for thing in gc.get_objects() if issubclass(type(thing), type(sys))]
+        return names if found.issuperset(made) else list(reversed(sys.modules))
+
+    def _names_behind(self):
+        behind = []
+        left = len(sys.modules) - self._count
+        for name in reversed(sys.modules):
+            if left <= 0:
+                break
+            behind.append(name)
+            left -= 1
+        return behind if "__main__" in behind else [*behind, "__main__"]
 
 
 def flush(stream):

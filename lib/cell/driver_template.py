@@ -38,7 +38,10 @@ def main():
     del sys.modules["_ctypes"]
     orders = connect()
     driver_cell.warm_up()
-    prepared.preload(driver_main.split_arguments(sys.argv[1:])[1], driver_main.WORKSPACE)
+    preload = driver_main.split_arguments(sys.argv[1:])[1]
+    if preload:
+        keep_openssl()
+    prepared.preload(preload, driver_main.WORKSPACE)
     leaving.keep_modules()
     gc.collect()
     gc.freeze()
@@ -60,6 +63,18 @@ def main():
     leaving.expect(None)
 
 
+def keep_openssl():
+    """
+    At exit(3) it would free all that it has, 200 pages to copy in a box and nothing to be seen of it
+    (OPENSSL_INIT_NO_ATEXIT of OPENSSL_init_crypto(3), to be said before its first use).
+    """
+    try:
+        library = _ctypes.dlopen("libcrypto.so.3", RTLD_NOW)
+        _ctypes.call_cdeclfunction(_ctypes.dlsym(library, "OPENSSL_init_crypto"), (0x80000, None))
+    except OSError:
+        return  # another version, or none
+
+
 def connect():
     link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     link.connect(driver_main.SOCKET)
@@ -74,7 +89,9 @@ def seed_anew():
     """
     modules = sys.modules
     if "numpy.random" in modules:
-        modules["numpy.random"].seed()
+        # All of the generator's state: seed() would make it of fewer bytes with much more code.
+        state = modules["numpy"].frombuffer(posix.urandom(4 * 624), "uint32")
+        modules["numpy.random"].set_state(("MT19937", state, 624))
     if "torch" in modules:
         modules["torch"].seed()
     if "tempfile" in modules:

@@ -137,12 +137,13 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
     return -1;
 }
 
-int boxing_fork(const struct boxing *boxing, struct box *template, struct box **ret_box,
-                struct err *err)
+int boxing_fork(const struct boxing *boxing, struct box *template, int64_t deadline,
+                struct box **ret_box, struct err *err)
 {
-    const struct box_spec spec = spec_of(boxing);
+    struct box_spec spec = spec_of(boxing);
     struct box *box;
 
+    spec.deadline = deadline;
     return box_fork(template, &spec, &box, err) < 0 ? -1 : vet(box, boxing->request, ret_box, err);
 }
 

@@ -31,9 +31,9 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
 /* Did a setup of this session install something? */
 bool boxing_has_deps(const struct boxing *boxing);
 
-/* As boxing_start, but forked of a template (box_fork): it has its driver. */
-int boxing_fork(const struct boxing *boxing, struct box *template, struct box **ret_box,
-                struct err *err);
+/* As boxing_start, but forked of a template (box_fork), until the deadline: it has its driver. */
+int boxing_fork(const struct boxing *boxing, struct box *template, int64_t deadline,
+                struct box **ret_box, struct err *err);
 
 /* Appends the variables of the request's program, see guest_env.h. */
 void boxing_env(const struct boxing *boxing, struct strv *env);

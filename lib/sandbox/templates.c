@@ -24,8 +24,6 @@
 
 #define LANE_QUEUE 16
 #define FORK_S 5
-#define FORKS_MAX 1000
-#define AGE_NS (900 * CLOCK_NS_PER_S)
 #define IDLE_NS (600 * CLOCK_NS_PER_S)
 
 struct templates *templates_new(struct sandbox *sandbox, bool enabled, struct err *err)
@@ -61,17 +59,6 @@ static void end(struct template *template)
 }
 
 /* ---- forking ---- */
-
-/* Locked: a successor is ordered when it is old. */
-static void grow_old(struct template *template)
-{
-    const int64_t age = clock_mono_ns() - template->born_ns;
-
-    if (template->state == TEMPLATE_UP && (template->forks >= FORKS_MAX || age > AGE_NS)) {
-        template->state = TEMPLATE_STALE;
-        templates_boot(template->templates, template->cpus, &template->preload);
-    }
-}
 
 /* Locked: one that takes orders, else NULL, and then one is on its way if it can be. */
 static struct template *find(struct templates *templates, const struct run_request *request)
@@ -161,7 +148,7 @@ static struct template *take(struct templates *templates, const struct boxing *b
         template->users++;
         template->forks++;
         template->used_ns = clock_mono_ns();
-        grow_old(template);
+        templates_boot_renew(template);
     } else {
         strv_done(&spare->change);
         template = NULL;
@@ -178,7 +165,7 @@ static int fork_and_meet(struct template *template, const struct boxing *boxing,
                                    .cancel = boxing->cancel };
     struct box_outcome outcome;
 
-    if (boxing_fork(boxing, template->box, &spare->box, err) < 0) {
+    if (boxing_fork(boxing, template->box, how.deadline, &spare->box, err) < 0) {
         return -1;
     }
     if (cell_boot_forked(spare->box, &how, &spare->booted, err) < 0) {

@@ -21,6 +21,7 @@
 
 #define TEMPLATES_MAX 8 /* that take orders or are about to */
 #define BOOT_S 30
+#define AGE_NS (900 * CLOCK_NS_PER_S)
 /* After so many failures in a row templates are left alone for a while. */
 #define FAILURES_MAX 3
 #define PAUSE_NS (60 * CLOCK_NS_PER_S)
@@ -177,4 +178,27 @@ void templates_boot(struct templates *templates, double cpus, const struct strv 
     }
     template->next = templates->first;
     templates->first = template;
+}
+
+static bool has_successor(const struct template *template)
+{
+    for (const struct template *at = template->templates->first; at != NULL; at = at->next) {
+        if (at->state == TEMPLATE_BOOTING && is_same_kind(at, template)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void templates_boot_renew(struct template *template)
+{
+    const int64_t age = clock_mono_ns() - template->born_ns;
+
+    if (template->state == TEMPLATE_UP &&
+        (template->forks >= TEMPLATES_FORKS_MAX || age > AGE_NS)) {
+        template->state = TEMPLATE_STALE;
+    }
+    if (template->state == TEMPLATE_STALE && !has_successor(template)) {
+        templates_boot(template->templates, template->cpus, &template->preload);
+    }
 }

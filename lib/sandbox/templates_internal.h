@@ -13,6 +13,8 @@
 #include "lib/base/strv.h"
 #include "lib/sandbox/templates.h"
 
+#define TEMPLATES_FORKS_MAX 1000
+
 enum template_state {
     TEMPLATE_BOOTING,
     TEMPLATE_UP,
@@ -57,6 +59,13 @@ struct templates {
 /* Boots one with these modules for calls with these cpus, if there is room and the last ones did
  * not fail. */
 void templates_boot(struct templates *templates, double cpus, const struct strv *preload);
+
+/*
+ * To be called at each fork: once it made its boxes, or is old, a successor is ordered. It takes
+ * orders until that is up, and another is ordered where one could not be had (memory was short) or
+ * failed.
+ */
+void templates_boot_renew(struct template *template);
 
 /* It takes no orders any more. Its boxes go on; it ends when they have, see templates_age. */
 void templates_boot_retire(struct template *template);

@@ -69,6 +69,14 @@ ENDS = {
     "large status": "import sys; sys.exit(-1)\n",
     "text for a status": "import sys; sys.exit('bye')\n",
     "error": "{A}a = A()\n1 / 0\n",
+    "module made by hand": "{A}import sys\nm = type(sys)('m'); m.a = A()\ndef f(): return m\nm.f = f\n",
+    "module that nobody lists": "{A}import sys\nm = type(sys)('m'); m.a = A(); m.m = m\ndel m\n",
+    "module in the place of another": "{A}import sys\nm = type(sys)('posix'); m.a = A()\n"
+                                      "sys.modules['posix'] = m\ndef f(): return m\nm.f = f\n",
+    "module listed twice": "{A}import calendar, sys\nsys.modules['other'] = calendar\n"
+                           "calendar.a = A()\n",
+    "module that is gone": "{A}import sys\ndel sys.modules['posix']\nimport calendar\n"
+                           "calendar.a = A()\n",
     "no modules": "import sys; sys.modules.clear(); print(1)\n",
 }
 
@@ -303,13 +311,23 @@ class Neighbours(Templated, kernelkit.Case):
                    "open(f'/proc/{n}/cmdline', 'rb').read()])")
 
     def test_signals(self):
-        for found, _ in self.pair("", "import os\nfor p in range(2, 3000):\n"
-                                   "    if p != os.getpid():\n"
-                                   "        try: os.kill(p, 9); print('hit', p)\n"
-                                   "        except OSError: pass\n"
-                                   "try: os.kill(-1, 0); print('hit')\n"
-                                   "except OSError: print([])"):
-            self.assertEqual(found, "[]\n")
+        """Whatever number the other box's process has: 0 asks whether a signal could be sent."""
+        self.check("import subprocess; p = subprocess.Popen(['sleep', '77'])",
+                   "import os\nhit = []\n"
+                   "for p in [-1, *range(2, 3000)]:\n"
+                   "    if p != os.getpid():\n"
+                   "        try: os.kill(p, 0); hit.append(p)\n"
+                   "        except OSError: pass\nprint(hit)")
+
+    def test_descriptors(self):
+        self.check("import os, subprocess; file = open('/tmp/left', 'w')\n"
+                   "p = subprocess.Popen(['sleep', '77'], pass_fds=[file.fileno()])",
+                   "import os\nfound = []\n"
+                   "for pid in [n for n in os.listdir('/proc') if n.isdigit()]:\n"
+                   "    try: found += [fd for fd in os.listdir(f'/proc/{pid}/fd') if 'left' in "
+                   "os.readlink(f'/proc/{pid}/fd/{fd}')]\n"
+                   "    except OSError: pass\n"
+                   "print(found)")
 
     def test_files(self):
         self.check("import os\nfor p in ('/tmp', '/dev/shm', os.path.expanduser('~'), '/workspace'):\n"
@@ -351,10 +369,14 @@ class Neighbours(Templated, kernelkit.Case):
                 self.assertNotEqual(one, other)
 
     def test_host_names(self):
-        for found, _ in self.pair(
-                "import socket\ntry: socket.sethostname('other')\nexcept OSError: pass",
-                "import os; print(os.uname().nodename)"):
-            self.assertEqual(found, "sandbox\n")
+        """Nobody may set one, so that one set beside is what could be seen, or the host's: the control."""
+        self.assertNotEqual(os.uname().nodename, "sandbox")
+        look = "import os; print(os.uname().nodename, os.readlink('/proc/self/ns/uts'))"
+        for found, made in self.pair("import ctypes; ctypes.CDLL(None).sethostname(b'other', 5)\n" + look,
+                                     look):
+            (name, place), (other_name, other_place) = found.split(), made.split()[:2]
+            self.assertEqual((name, other_name), ("sandbox", "sandbox"))
+            self.assertNotEqual(place, other_place, "one namespace of names")
 
     def test_memory(self):
         """
