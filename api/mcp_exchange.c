@@ -71,9 +71,20 @@ bool mcp_exchange_mark(struct mcp_request *request, struct execution **ret_execu
     (void)pthread_mutex_lock(&exchange->lock);
     first = !request->cancelled;
     request->cancelled = true;
+    cancel_fire(request->work, CANCEL_CLIENT_GONE);
     *ret_execution = first && request->execution != NULL ? execution_ref(request->execution) : NULL;
     (void)pthread_mutex_unlock(&exchange->lock);
     return first;
+}
+
+void mcp_exchange_set_work(struct mcp_request *request, struct cancel *cancel)
+{
+    (void)pthread_mutex_lock(&request->exchange->lock);
+    request->work = cancel;
+    if (request->cancelled) {
+        cancel_fire(cancel, CANCEL_CLIENT_GONE);
+    }
+    (void)pthread_mutex_unlock(&request->exchange->lock);
 }
 
 bool mcp_exchange_is_cancelled(struct mcp_request *request)

@@ -39,6 +39,9 @@ void mcp_exchange_name_client(struct mcp_exchange *exchange, const char *client)
 void mcp_exchange_run(struct mcp_request *request, struct execution *execution,
                       struct execution_waiter *waiter);
 
+/* Something is done for it that ends when this is fired; NULL: that is over. */
+void mcp_exchange_set_work(struct mcp_request *request, struct cancel *cancel);
+
 /* For mcp_live: marks it as cancelled. False: it was; true: what is to be ended (or NULL). */
 bool mcp_exchange_mark(struct mcp_request *request, struct execution **ret_execution);
 

@@ -37,6 +37,7 @@ struct mcp_request {
     struct mcp_live_entry live;
     /* Under the exchange's lock: */
     struct execution *execution; /* what runs for it: one reference */
+    struct cancel *work;         /* what else is done for it: the token of that; borrowed */
     bool cancelled;
 };
 

@@ -66,7 +66,9 @@ static int make_own(const struct mcp_request *request, const char *id, struct er
     options.workspace = alloc_text(request->workspace.path);
     options.workspace_readonly = request->workspace.readonly;
     options.track_files = !request->workspace.readonly; /* where nothing changes */
-    if (session_create(sandbox, &request->actor, id, &options, &created, &failure) == 0) {
+    if (session_create(sandbox, &request->actor,
+                       &(struct session_wanted){ .id = id, .options = &options }, &created,
+                       &failure) == 0) {
         session_view_done(&created.view);
         return 0;
     }

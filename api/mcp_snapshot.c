@@ -30,16 +30,19 @@ struct work {
     struct mcp_arguments *arguments;
     int (*run)(struct work *work, struct mcp_result *result, struct err *err);
     char session[SESSION_ID_SIZE];
+    struct cancel cancel;
 };
 
 static void work_free(struct work *work)
 {
+    cancel_done(&work->cancel);
     mcp_arguments_free(work->arguments);
     free(work);
 }
 
 static void work_fail(struct work *work, const struct err *err)
 {
+    mcp_exchange_set_work(work->request, NULL);
     mcp_result_fail(work->request, err);
     work_free(work);
 }
@@ -50,7 +53,8 @@ static void work_fail(struct work *work, const struct err *err)
 static int make(struct work *work, struct mcp_result *result, struct err *err)
 {
     const struct snapshots_make_wanted wanted = { .session_id = work->session,
-                                                  .name = work->arguments->name };
+                                                  .name = work->arguments->name,
+                                                  .cancel = &work->cancel };
     struct snapshots_view view;
     char text[TEXT_SIZE];
     int size;
@@ -76,7 +80,8 @@ static int make(struct work *work, struct mcp_result *result, struct err *err)
 
 static int restore(struct work *work, struct mcp_result *result, struct err *err)
 {
-    const struct session_archive_snapshot snapshot = { .id = work->arguments->name };
+    const struct session_archive_snapshot snapshot = { .id = work->arguments->name,
+                                                       .cancel = &work->cancel };
     struct session_archive_taken taken;
     char text[TEXT_SIZE];
     int size;
@@ -110,6 +115,7 @@ static void run_work(struct pool_job *job)
         work_fail(work, &err);
         return;
     }
+    mcp_exchange_set_work(work->request, NULL);
     mcp_result_send(&result, work->request);
     work_free(work);
 }
@@ -134,12 +140,15 @@ static void start(struct mcp_request *request, struct mcp_arguments *arguments,
     work->request = request;
     work->arguments = arguments;
     work->run = run;
+    work->cancel.fd = -1;
     mcp_session_name(request, arguments, work->session);
-    if (mcp_session_hold(request, arguments, &hold, &err) < 0) {
+    if (cancel_init(&work->cancel, &err) < 0 ||
+        mcp_session_hold(request, arguments, &hold, &err) < 0) {
         work_fail(work, &err);
         return;
     }
     session_release(hold, true);
+    mcp_exchange_set_work(request, &work->cancel);
     if (sandbox_work(request->api->sandbox, &work->job, &err) < 0) {
         work_fail(work, &err);
     }

@@ -206,7 +206,10 @@ static void work_fork(struct api_call *call)
 
     if (begin(call, from, &err) < 0 ||
         session_in_fork(call->body, call->body_size, &to, &err) < 0 ||
-        session_fork(call->api->sandbox, &actor, from, to, &view, &err) < 0) {
+        session_fork(
+            call->api->sandbox, &actor,
+            &(struct session_fork_wanted){ .from = from, .to = to, .cancel = &call->cancel }, &view,
+            &err) < 0) {
         resource_fail(call, &err);
         return;
     }

@@ -101,7 +101,10 @@ static void create(struct api_call *call, const char *id, struct options *option
     struct session_created created;
     struct err err = ERR_INIT;
 
-    if (session_create(call->api->sandbox, &actor, id, options, &created, &err) < 0) {
+    if (session_create(
+            call->api->sandbox, &actor,
+            &(struct session_wanted){ .id = id, .options = options, .cancel = &call->cancel },
+            &created, &err) < 0) {
         resource_fail(call, &err);
         return;
     }

@@ -38,6 +38,9 @@ void cancel_fire(struct cancel *cancel, enum cancel_reason reason)
     uint64_t one = 1;
     ssize_t ignored = 0;
 
+    if (cancel == NULL) {
+        return;
+    }
     /* Reason first: whoever the descriptor wakes must find it. */
     if (atomic_compare_exchange_strong(&cancel->reason, &none, (int)reason)) {
         ignored = write(cancel->fd, &one, sizeof(one));

@@ -30,10 +30,11 @@ struct cancel {
 int cancel_init(struct cancel *cancel, struct err *err);
 void cancel_done(struct cancel *cancel);
 
+/* NULL is a token that never fires, here and below. */
+
 /* Any thread; idempotent. */
 void cancel_fire(struct cancel *cancel, enum cancel_reason reason);
 
-/* NULL is a token that never fires. */
 enum cancel_reason cancel_get(const struct cancel *cancel);
 /* For poll(2): -1 for NULL (poll ignores it). */
 int cancel_poll_fd(const struct cancel *cancel);

@@ -192,18 +192,20 @@ static int start_setup(struct sandbox *sandbox, const struct session_actor *acto
     return 0;
 }
 
-int session_create(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                   struct options *options, struct session_created *ret, struct err *err)
+int session_create(struct sandbox *sandbox, const struct session_actor *actor,
+                   const struct session_wanted *wanted, struct session_created *ret,
+                   struct err *err)
 {
-    const struct session_make_options wanted = {
+    struct options *options = wanted->options;
+    const struct session_make_options how = {
         .options = options, .unfinished = options->setup != NULL || options->snapshot != NULL
     };
     struct session_created made;
-    int result = session_make_new(sandbox, actor, id, &wanted, &made, err);
+    int result = session_make_new(sandbox, actor, wanted->id, &how, &made, err);
 
     options_done(options);
     if (result == 0 && made.is_new && made.view.options.snapshot != NULL &&
-        session_make_fill(sandbox, actor, &made.view, err) < 0) {
+        session_make_fill(sandbox, actor, &made.view, wanted->cancel, err) < 0) {
         session_view_done(&made.view);
         return -1;
     }
@@ -323,16 +325,18 @@ int session_delete(struct sandbox *sandbox, const struct session_actor *actor, c
     return visible ? session_remove_now(sandbox, id, err) : 0;
 }
 
-int session_fork(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                 const char *new_id, struct session_view *ret_view, struct err *err)
+int session_fork(struct sandbox *sandbox, const struct session_actor *actor,
+                 const struct session_fork_wanted *wanted, struct session_view *ret_view,
+                 struct err *err)
 {
-    struct session_entry *entry = session_table_hold(&sandbox->sessions, actor, id, false, err);
+    struct session_entry *entry =
+        session_table_hold(&sandbox->sessions, actor, wanted->from, false, err);
     int result;
 
     if (entry == NULL) {
         return -1;
     }
-    result = session_make_copy(sandbox, actor, entry, new_id, ret_view, err);
+    result = session_make_copy(sandbox, actor, entry, wanted, ret_view, err);
     session_table_release(entry, false);
     return result;
 }

@@ -69,6 +69,12 @@ struct session_view {
 };
 void session_view_done(struct session_view *view);
 
+struct session_wanted {
+    const char *id;          /* NULL: one is made */
+    struct options *options; /* taken over */
+    struct cancel *cancel;   /* of the unpacking of a snapshot; may be NULL */
+};
+
 struct session_created {
     struct session_view view;
     bool is_new;             /* false: the same id with the same options was there */
@@ -76,13 +82,14 @@ struct session_created {
 };
 
 /*
- * Makes a session. id NULL: one is made. options are taken over. With a setup command the session
- * is CREATING until it ran. With a snapshot its files are unpacked first, which takes as long as
- * the disk does. -1: SESSION_EXISTS (same id, other options), MOUNT_REFUSED, BAD_VALUE,
- * NOT_SUPPORTED_HERE, LIMIT_EXCEEDS_MAXIMUM, STORE_FULL, SNAPSHOT_NOT_FOUND, WORKSPACE_FULL.
+ * Makes a session. With a setup command the session is CREATING until it ran. With a snapshot its
+ * files are unpacked first, which takes as long as the disk does. -1: SESSION_EXISTS (same id,
+ * other options), MOUNT_REFUSED, BAD_VALUE, NOT_SUPPORTED_HERE, LIMIT_EXCEEDS_MAXIMUM, STORE_FULL,
+ * SNAPSHOT_NOT_FOUND, WORKSPACE_FULL, CANCELLED.
  */
-int session_create(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                   struct options *options, struct session_created *ret, struct err *err);
+int session_create(struct sandbox *sandbox, const struct session_actor *actor,
+                   const struct session_wanted *wanted, struct session_created *ret,
+                   struct err *err);
 
 /*
  * measure: also count the workspace's bytes and files (a walk). Never renews the idle timer. -1
@@ -129,9 +136,19 @@ int session_keepalive(struct sandbox *sandbox, const struct session_actor *actor
 int session_delete(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
                    struct err *err);
 
-/* A new session with a copy of the files (reflinks where the file system has them). */
-int session_fork(struct sandbox *sandbox, const struct session_actor *actor, const char *id,
-                 const char *new_id, struct session_view *ret_view, struct err *err);
+struct session_fork_wanted {
+    const char *from;
+    const char *to;        /* NULL: an id is made */
+    struct cancel *cancel; /* may be NULL */
+};
+
+/*
+ * A new session with a copy of the files (reflinks where the file system has them). When it is
+ * given up there is no new session: CANCELLED.
+ */
+int session_fork(struct sandbox *sandbox, const struct session_actor *actor,
+                 const struct session_fork_wanted *wanted, struct session_view *ret_view,
+                 struct err *err);
 
 /*
  * Runs a setup command over the session: the one step with the network on, deadline at least 120 s.

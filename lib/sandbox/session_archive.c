@@ -176,18 +176,10 @@ int session_archive_restore(struct sandbox *sandbox, const struct session_actor 
 }
 
 int session_archive_fill(struct sandbox *sandbox, const struct session_actor *actor,
-                         struct session_entry *entry, const char *snapshot, struct err *err)
+                         struct session_entry *entry,
+                         const struct session_archive_snapshot *snapshot, struct err *err)
 {
     struct session_archive_taken taken;
-    struct cancel gone;
-    int result;
 
-    if (cancel_init(&gone, err) < 0) {
-        return -1;
-    }
-    result = take_snapshot(sandbox, actor, entry,
-                           &(struct session_archive_snapshot){ .id = snapshot, .cancel = &gone },
-                           &taken, err);
-    cancel_done(&gone);
-    return result;
+    return take_snapshot(sandbox, actor, entry, snapshot, &taken, err);
 }

@@ -77,6 +77,7 @@ struct session_entry;
 
 /* The same for a session that is being made and that nobody else can use yet. */
 int session_archive_fill(struct sandbox *sandbox, const struct session_actor *actor,
-                         struct session_entry *entry, const char *snapshot, struct err *err);
+                         struct session_entry *entry,
+                         const struct session_archive_snapshot *snapshot, struct err *err);
 
 #endif

@@ -247,29 +247,25 @@ static int make_ready(struct sandbox *sandbox, struct session_entry *entry, stru
     return result;
 }
 
-/* Until it is done or one of the two is deleted. */
-static int copy_files(struct session_entry *from, struct session_entry *to, struct err *err)
+/* Until it is done, one of the two is deleted or nobody wants it any more. */
+static int copy_files(struct session_entry *from, struct session_entry *to, struct cancel *cancel,
+                      struct err *err)
 {
     struct session_work work[2];
     struct copy_result copied;
-    struct cancel gone;
     int result;
 
-    if (cancel_init(&gone, err) < 0) {
-        return -1;
-    }
-    session_work_begin(&work[0], from, &gone);
-    session_work_begin(&work[1], to, &gone);
+    session_work_begin(&work[0], from, cancel);
+    session_work_begin(&work[1], to, cancel);
     result =
-        copy_tree(from->root, to->root, &(struct copy_options){ .cancel = &gone }, &copied, err);
-    result = session_work_end(&work[0], session_work_end(&work[1], result, err), err);
-    cancel_done(&gone);
-    return result;
+        copy_tree(from->root, to->root, &(struct copy_options){ .cancel = cancel }, &copied, err);
+    return session_work_end(&work[0], session_work_end(&work[1], result, err), err);
 }
 
 /* Fills a new session, which nobody else can use yet. */
 static int fill_copy(struct sandbox *sandbox, const struct session_actor *actor,
-                     struct session_entry *from, const char *id, struct err *err)
+                     struct session_entry *from, const char *id, struct cancel *cancel,
+                     struct err *err)
 {
     struct session_entry *to = session_table_hold(&sandbox->sessions, actor, id, true, err);
     int result;
@@ -277,7 +273,7 @@ static int fill_copy(struct sandbox *sandbox, const struct session_actor *actor,
     if (to == NULL) {
         return -1;
     }
-    result = copy_files(from, to, err);
+    result = copy_files(from, to, cancel, err);
     if (result == 0) {
         result = make_ready(sandbox, to, err);
     }
@@ -287,8 +283,11 @@ static int fill_copy(struct sandbox *sandbox, const struct session_actor *actor,
 
 /* With a hold on the new session. */
 static int fill_from_snapshot(struct sandbox *sandbox, const struct session_actor *actor,
-                              const struct session_view *view, struct err *err)
+                              const struct session_view *view, struct cancel *cancel,
+                              struct err *err)
 {
+    const struct session_archive_snapshot snapshot = { .id = view->options.snapshot,
+                                                       .cancel = cancel };
     struct session_entry *entry =
         session_table_hold(&sandbox->sessions, actor, view->id, true, err);
     int result;
@@ -296,7 +295,7 @@ static int fill_from_snapshot(struct sandbox *sandbox, const struct session_acto
     if (entry == NULL) {
         return -1;
     }
-    result = session_archive_fill(sandbox, actor, entry, view->options.snapshot, err);
+    result = session_archive_fill(sandbox, actor, entry, &snapshot, err);
     if (result == 0 && view->options.setup == NULL) {
         result = make_ready(sandbox, entry, err);
     }
@@ -305,9 +304,9 @@ static int fill_from_snapshot(struct sandbox *sandbox, const struct session_acto
 }
 
 int session_make_fill(struct sandbox *sandbox, const struct session_actor *actor,
-                      struct session_view *view, struct err *err)
+                      struct session_view *view, struct cancel *cancel, struct err *err)
 {
-    if (fill_from_snapshot(sandbox, actor, view, err) < 0) {
+    if (fill_from_snapshot(sandbox, actor, view, cancel, err) < 0) {
         (void)session_remove_now(sandbox, view->id, NULL);
         return -1;
     }
@@ -318,8 +317,8 @@ int session_make_fill(struct sandbox *sandbox, const struct session_actor *actor
 }
 
 int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor,
-                      struct session_entry *from, const char *new_id, struct session_view *ret_view,
-                      struct err *err)
+                      struct session_entry *from, const struct session_fork_wanted *wanted,
+                      struct session_view *ret_view, struct err *err)
 {
     struct session_created made;
     struct options options;
@@ -332,7 +331,7 @@ int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor
     free(CLEANUP_TAKE(options.setup));
     free(CLEANUP_TAKE(options.snapshot));
     result = session_make_new(
-        sandbox, actor, new_id,
+        sandbox, actor, wanted->to,
         &(struct session_make_options){ .options = &options, .unfinished = true }, &made, err);
     options_done(&options);
     if (result < 0) {
@@ -340,9 +339,9 @@ int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor
     }
     if (!made.is_new) {
         session_view_done(&made.view);
-        return err_set(err, ERR_SESSION_EXISTS, 0, "there is a session %s already", new_id);
+        return err_set(err, ERR_SESSION_EXISTS, 0, "there is a session %s already", wanted->to);
     }
-    if (fill_copy(sandbox, actor, from, made.view.id, err) < 0) {
+    if (fill_copy(sandbox, actor, from, made.view.id, wanted->cancel, err) < 0) {
         (void)session_remove_now(sandbox, made.view.id, NULL);
         session_view_done(&made.view);
         return -1;

@@ -21,15 +21,15 @@ int session_make_new(struct sandbox *sandbox, const struct session_actor *actor,
 
 /*
  * The files of a new session's snapshot, and READY unless its setup is still to come. -1
- * SNAPSHOT_NOT_FOUND, WORKSPACE_FULL ...; then the session is gone again.
+ * SNAPSHOT_NOT_FOUND, WORKSPACE_FULL, CANCELLED ...; then the session is gone again.
  */
 int session_make_fill(struct sandbox *sandbox, const struct session_actor *actor,
-                      struct session_view *view, struct err *err);
+                      struct session_view *view, struct cancel *cancel, struct err *err);
 
-/* As session_fork over a held session. */
+/* As session_fork; `from` is held. */
 int session_make_copy(struct sandbox *sandbox, const struct session_actor *actor,
-                      struct session_entry *from, const char *new_id, struct session_view *ret_view,
-                      struct err *err);
+                      struct session_entry *from, const struct session_fork_wanted *wanted,
+                      struct session_view *ret_view, struct err *err);
 
 struct execution;
 

@@ -186,20 +186,25 @@ int snapshots_make(struct sandbox *sandbox, const struct session_actor *actor,
 /* ---- import ---- */
 
 /* Copies the archive to `to`; the row gets size and digest. */
-static int copy(int from, int to, struct rows_snapshot *row, struct err *err)
+static int copy(const struct snapshots_make_source *source, int to, struct rows_snapshot *row,
+                struct err *err)
 {
     CLEANUP_FREE char *piece = alloc_zero(1, PIECE);
     struct hash *hash = hash_new();
     off_t at = 0;
-    ssize_t got;
+    ssize_t got = 0;
 
-    while ((got = pread(from, piece, PIECE, at)) > 0 &&
+    while (cancel_get(source->cancel) == CANCEL_NONE &&
+           (got = pread(source->file, piece, PIECE, at)) > 0 &&
            fd_write_full(to, piece, (size_t)got) == 0) {
         hash_add(hash, piece, (size_t)got);
         at += got;
     }
     hash_end_hex(hash, row->digest);
     row->bytes = (uint64_t)at;
+    if (cancel_get(source->cancel) != CANCEL_NONE) {
+        return err_set(err, ERR_CANCELLED, 0, "the archive was not stored");
+    }
     if (got == 0) {
         return 0;
     }
@@ -275,8 +280,7 @@ int snapshots_make_import(struct sandbox *sandbox, const struct session_actor *a
     }
     begin_row(&row, actor, source->name);
     if (prove(sandbox, source->file, source->cancel, &row, err) == 0 &&
-        depot_begin(snapshots->depot, &file, err) == 0 &&
-        copy(source->file, file, &row, err) == 0) {
+        depot_begin(snapshots->depot, &file, err) == 0 && copy(source, file, &row, err) == 0) {
         result = keep(snapshots, actor, file, &row, ret_created, err);
     }
     if (result == 0) {

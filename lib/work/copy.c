@@ -205,8 +205,8 @@ int copy_tree(int from, int to, const struct copy_options *options, struct copy_
             result = copy_entry(&copying, &found, err);
         }
     }
-    if (result == 0 && plant_finish(&copying.plant) < 0) {
-        result = fail_errno(err, errno, cannot_copy);
+    if (result == 0 && plant_finish(&copying.plant, options->cancel) < 0) {
+        result = check(&copying, err) < 0 ? -1 : fail_errno(err, errno, cannot_copy);
     }
     plant_done(&copying.plant);
     walk_close(walk);

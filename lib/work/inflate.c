@@ -23,6 +23,7 @@
 
 struct inflate {
     int in;
+    const struct cancel *cancel;
     struct archive *archive;
     uint64_t max_bytes;
     uint64_t produced;
@@ -119,6 +120,11 @@ static la_ssize_t input(struct archive *archive, void *context, const void **ret
     struct inflate *inflate = context;
     ssize_t got;
 
+    /* Compressed data may be long and hold nothing. */
+    if (cancel_get(inflate->cancel) != CANCEL_NONE) {
+        archive_set_error(archive, ECANCELED, "given up");
+        return -1;
+    }
     do {
         got = read(inflate->in, inflate->piece, PIECE);
     } while (got < 0 && errno == EINTR);
@@ -140,6 +146,9 @@ static int fail(struct inflate *inflate, struct err *err)
 {
     const char *text = archive_error_string(inflate->archive);
 
+    if (cancel_get(inflate->cancel) != CANCEL_NONE) {
+        return err_set(err, ERR_CANCELLED, 0, "the archive was not read to its end");
+    }
     if (inflate->in_errno != 0) {
         return err_set(err, ERR_IO, inflate->in_errno, "the archive can't be read: %s",
                        err_errno_text(inflate->in_errno));
@@ -148,13 +157,15 @@ static int fail(struct inflate *inflate, struct err *err)
                    text != NULL ? text : "no reason was given");
 }
 
-int inflate_open(int in, uint64_t max_bytes, struct inflate **ret_inflate, struct err *err)
+int inflate_open(int in, uint64_t max_bytes, const struct cancel *cancel,
+                 struct inflate **ret_inflate, struct err *err)
 {
     struct inflate *inflate = alloc_zero(1, sizeof(*inflate));
     struct archive_entry *entry;
     int result = -1;
 
     inflate->in = in;
+    inflate->cancel = cancel;
     inflate->max_bytes = max_bytes;
     crc_prepare(inflate);
     inflate->archive = archive_read_new();
@@ -211,6 +222,9 @@ ssize_t inflate_next(struct inflate *inflate, const void **ret_data, struct err 
     la_int64_t offset = 0;
     int code;
 
+    if (cancel_get(inflate->cancel) != CANCEL_NONE) {
+        return fail(inflate, err);
+    }
     do {
         code = archive_read_data_block(inflate->archive, ret_data, &size, &offset);
     } while (code == ARCHIVE_RETRY || (code == ARCHIVE_OK && size == 0));

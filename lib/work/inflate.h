@@ -11,16 +11,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/base/cancel.h"
 #include "lib/base/err.h"
 
 struct inflate;
 
-/* Reads from the descriptor, which stays the caller's. -1 BAD_ARCHIVE. */
-int inflate_open(int in, uint64_t max_bytes, struct inflate **ret_inflate, struct err *err);
+/*
+ * Reads from the descriptor; that and the token (NULL: none) stay the caller's. -1 BAD_ARCHIVE,
+ * CANCELLED, IO.
+ */
+int inflate_open(int in, uint64_t max_bytes, const struct cancel *cancel,
+                 struct inflate **ret_inflate, struct err *err);
 
 /*
- * The next bytes, good until the next call. How many, 0 at the end (all checks passed), -1
- * BAD_ARCHIVE, IO.
+ * The next bytes (some 64 KiB), good until the next call. How many, 0 at the end (all checks
+ * passed), -1 BAD_ARCHIVE, CANCELLED, IO.
  */
 ssize_t inflate_next(struct inflate *inflate, const void **ret_data, struct err *err);
 

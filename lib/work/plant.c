@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plant: files, directories and links beneath a directory descriptor.
- * Owns: the list of directories whose modes are set later.
+ * Owns: the list of directories whose modes are set later; the directory that was used last.
  * Threads: one at a time.
  * May include: base.
  */
@@ -21,7 +21,7 @@
 
 void plant_init(struct plant *plant, int directory)
 {
-    *plant = (struct plant){ .directory = directory };
+    *plant = (struct plant){ .directory = directory, .parent = -1 };
 }
 
 void plant_done(struct plant *plant)
@@ -30,24 +30,36 @@ void plant_done(struct plant *plant)
         free(plant->later[i].path);
     }
     free(plant->later);
+    free(plant->parent_path);
+    fd_clear(&plant->parent);
 }
 
-/* The directory that is to hold it, made if missing. A descriptor (O_PATH), or -1 with errno. */
-static int parent_of(const struct plant *plant, const char *path)
+/*
+ * The directory that is to hold it, made if missing. A descriptor (O_PATH) that stays plant's, or
+ * -1 with errno. Trees come one directory after the other, and what was made is not made anew, so
+ * the last one is kept: looking it up costs as much as making a file.
+ */
+static int parent_of(struct plant *plant, const char *path)
 {
+    CLEANUP_FREE char *name = path_parent(path);
     struct err why = ERR_INIT;
-    int parent = -1;
 
-    if (files_open_parent(plant->directory, path, true, &parent, &why) < 0) {
+    if (plant->parent >= 0 && strcmp(name, plant->parent_path) == 0) {
+        return plant->parent;
+    }
+    fd_clear(&plant->parent);
+    if (files_open_parent(plant->directory, path, true, &plant->parent, &why) < 0) {
         errno = why.sys;
         return -1;
     }
-    return parent;
+    free(plant->parent_path);
+    plant->parent_path = CLEANUP_TAKE(name);
+    return plant->parent;
 }
 
 int plant_file(struct plant *plant, const char *path)
 {
-    CLEANUP_FD int parent = parent_of(plant, path);
+    int parent = parent_of(plant, path);
 
     return parent < 0 ? -1
                       : fd_open_beneath(parent, path_base(path), O_WRONLY | O_CREAT | O_EXCL,
@@ -68,7 +80,7 @@ static void set_later(struct plant *plant, const char *path, mode_t mode,
 int plant_directory(struct plant *plant, const char *path, mode_t mode,
                     const struct timespec *mtime)
 {
-    CLEANUP_FD int parent = parent_of(plant, path);
+    int parent = parent_of(plant, path);
     struct stat status;
 
     if (parent < 0) {
@@ -90,7 +102,7 @@ int plant_directory(struct plant *plant, const char *path, mode_t mode,
 int plant_symlink(struct plant *plant, const char *path, const char *target,
                   const struct timespec *mtime)
 {
-    CLEANUP_FD int parent = parent_of(plant, path);
+    int parent = parent_of(plant, path);
     const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, *mtime };
 
     if (parent < 0 || symlinkat(target, parent, path_base(path)) < 0) {
@@ -102,7 +114,7 @@ int plant_symlink(struct plant *plant, const char *path, const char *target,
 
 int plant_hard_link(struct plant *plant, const char *path, const char *target)
 {
-    CLEANUP_FD int parent = parent_of(plant, path);
+    int parent = parent_of(plant, path);
     CLEANUP_FD int target_parent = -1;
     struct err why = ERR_INIT;
     struct stat status;
@@ -139,12 +151,16 @@ static int by_path(const void *a, const void *b)
                         ((const struct plant_later *)b)->path);
 }
 
-int plant_finish(struct plant *plant)
+int plant_finish(struct plant *plant, const struct cancel *cancel)
 {
     if (plant->later_count > 1) {
         qsort(plant->later, plant->later_count, sizeof(*plant->later), by_path);
     }
     for (size_t i = plant->later_count; i > 0; i--) {
+        if (cancel_get(cancel) != CANCEL_NONE) {
+            errno = ECANCELED;
+            return -1;
+        }
         /* The same directory named twice by the archive: its second mode may lock us out. */
         if (set_now(plant, &plant->later[i - 1]) < 0 && errno != EACCES) {
             return -1;

@@ -12,6 +12,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "lib/base/cancel.h"
+
 /* Of a directory, set when all is in it: mode 0555 would keep its own members out. */
 struct plant_later {
     char *path;
@@ -21,6 +23,8 @@ struct plant_later {
 
 struct plant {
     int directory; /* borrowed */
+    int parent;    /* the directory that the last thing was put into (O_PATH), or -1 */
+    char *parent_path;
     struct plant_later *later;
     size_t later_count;
     size_t later_capacity;
@@ -42,7 +46,7 @@ int plant_symlink(struct plant *plant, const char *path, const char *target,
 /* target: a regular file that was planted before. */
 int plant_hard_link(struct plant *plant, const char *path, const char *target);
 
-/* Sets modes and times of directories, the deepest first. */
-int plant_finish(struct plant *plant);
+/* Sets modes and times of directories, the deepest first. ECANCELED when the token is fired. */
+int plant_finish(struct plant *plant, const struct cancel *cancel);
 
 #endif

@@ -41,7 +41,7 @@ struct unpacking {
     struct err input_failure;
 };
 
-/* libarchive's input: what comes out of inflate. */
+/* libarchive's input: what comes out of inflate, which also sees when nobody wants it any more. */
 static la_ssize_t input(struct archive *archive, void *context, const void **ret_data)
 {
     struct unpacking *unpacking = context;
@@ -122,7 +122,8 @@ static bool is_zero(const unsigned char *data, size_t size)
     return size > 0 && data[0] == 0 && memcmp(data, data + 1, size - 1) == 0;
 }
 
-static int write_block(int fd, const void *data, size_t size, la_int64_t offset)
+/* *end: of the file so far. */
+static int write_block(int fd, const void *data, size_t size, la_int64_t offset, la_int64_t *end)
 {
     const char *bytes = data;
 
@@ -142,6 +143,7 @@ static int write_block(int fd, const void *data, size_t size, la_int64_t offset)
             size -= (size_t)wrote;
         }
     }
+    *end = offset > *end ? offset : *end;
     return 0;
 }
 
@@ -154,7 +156,9 @@ static int refuse_size(const struct unpack_limits *limits, const char *name, str
     return -1;
 }
 
-static int write_content(struct unpacking *unpacking, const char *name, int fd, struct err *err)
+/* *end: of what was written, which is less than the size where zeros were left out. */
+static int write_content(struct unpacking *unpacking, const char *name, int fd, la_int64_t *end,
+                         struct err *err)
 {
     for (;;) {
         const void *data;
@@ -168,14 +172,11 @@ static int write_content(struct unpacking *unpacking, const char *name, int fd, 
         if (code < ARCHIVE_WARN) {
             return fail_reading(unpacking, err);
         }
-        if (cancel_get(unpacking->limits->cancel) != CANCEL_NONE) {
-            return err_set(err, ERR_CANCELLED, 0, "the archive was not unpacked to its end");
-        }
         if (size > unpacking->limits->max_bytes - unpacking->result.bytes) {
             return refuse_size(unpacking->limits, name, err);
         }
         unpacking->result.bytes += size;
-        if (write_block(fd, data, size, offset) < 0) {
+        if (write_block(fd, data, size, offset, end) < 0) {
             return fail_making(err, name, errno);
         }
     }
@@ -186,6 +187,7 @@ static int add_file(struct unpacking *unpacking, struct archive_entry *entry, co
 {
     const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, mtime_of(entry) };
     CLEANUP_FD int fd = -1;
+    la_int64_t end = 0;
 
     if (archive_entry_size(entry) < 0) {
         return refuse(err, name, "its size is negative");
@@ -197,11 +199,11 @@ static int add_file(struct unpacking *unpacking, struct archive_entry *entry, co
     if (fd < 0) {
         return fail_making(err, name, errno);
     }
-    if (write_content(unpacking, name, fd, err) < 0) {
+    if (write_content(unpacking, name, fd, &end, err) < 0) {
         return -1;
     }
-    if (ftruncate(fd, archive_entry_size(entry)) < 0 || futimens(fd, times) < 0 ||
-        fchmod(fd, archive_entry_perm(entry) & 0777) < 0) {
+    if ((end != archive_entry_size(entry) && ftruncate(fd, archive_entry_size(entry)) < 0) ||
+        futimens(fd, times) < 0 || fchmod(fd, archive_entry_perm(entry) & 0777) < 0) {
         return fail_making(err, name, errno);
     }
     return 0;
@@ -350,10 +352,12 @@ static int unpack_all(struct unpacking *unpacking, struct err *err)
     if (check_rest(unpacking, err) < 0) {
         return -1;
     }
-    if (plant_finish(&unpacking->plant) < 0) {
-        return err_set(err, ERR_IO, errno, "modes can't be set: %s", err_errno_text(errno));
+    if (plant_finish(&unpacking->plant, unpacking->limits->cancel) == 0) {
+        return 0;
     }
-    return 0;
+    return errno == ECANCELED
+               ? err_set(err, ERR_CANCELLED, 0, "the archive was not unpacked to its end")
+               : err_set(err, ERR_IO, errno, "modes can't be set: %s", err_errno_text(errno));
 }
 
 int unpack_into(int directory, int in, const struct unpack_limits *limits,
@@ -368,7 +372,7 @@ int unpack_into(int directory, int in, const struct unpack_limits *limits,
     old = uselocale(charset_utf8());
     plant_init(&unpacking.plant, directory);
     unpacking.archive = archive_read_new();
-    result = inflate_open(in, most, &unpacking.inflate, err);
+    result = inflate_open(in, most, limits->cancel, &unpacking.inflate, err);
     if (result == 0) {
         result = unpack_all(&unpacking, err);
     }

@@ -2,7 +2,9 @@
 """Archives, good and bad, and the calls that take and give them."""
 import gzip
 import io
+import os
 import tarfile
+import zlib
 
 GZIP = "application/gzip"
 
@@ -52,6 +54,34 @@ def contents(data):
             else:
                 found[info.name] = info.linkname if info.issym() else None
     return found
+
+
+def endless(*members):
+    """gzip: a sound archive, and behind its end 32 GiB of zeros, which are read to the last one."""
+    head = zlib.compressobj(1, zlib.DEFLATED, 31)
+    zeros = zlib.compressobj(1, zlib.DEFLATED, -15)  # raw: goes on where another has flushed
+    block = zeros.compress(bytes(64 << 20)) + zeros.flush(zlib.Z_FULL_FLUSH)
+    return head.compress(archive(*members, mode="w")) + head.flush(zlib.Z_FULL_FLUSH) + block * 512
+
+
+LARGE = """
+import os
+open("f", "wb").write(os.urandom(4 << 20))
+for n in range(4000): os.link("f", f"f{n}")
+"""
+
+
+def is_packing(daemon):
+    """Of LARGE, which is 16 GiB to pack or to copy: is there a nameless file with something in it?"""
+    folder = f"/proc/{daemon.pid}/fd"
+    for name in os.listdir(folder):
+        try:
+            path = os.path.join(folder, name)
+            if os.readlink(path).endswith(" (deleted)") and os.stat(path).st_size > 100000:
+                return True
+        except FileNotFoundError:
+            pass
+    return False
 
 
 def hostile():

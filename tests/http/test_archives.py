@@ -170,24 +170,12 @@ class Deleted(Case):
     """Deleting a session does not wait for work on its files that takes minutes."""
 
     def large(self):
-        """16 GiB to pack or to copy, 4 MiB on disk."""
         session = sessionkit.Session(self.daemon)
-        session.put("f", os.urandom(4 << 20))
-        self.assert_success(session.run_code(
-            "import os\nfor n in range(4000): os.link('f', f'f{n}')", trackFiles=False))
+        self.assert_success(session.run_code(archivekit.LARGE, trackFiles=False))
         return session
 
     def writing(self):
-        """Is there a nameless file with something in it?"""
-        folder = f"/proc/{self.daemon.pid}/fd"
-        for name in os.listdir(folder):
-            try:
-                path = os.path.join(folder, name)
-                if os.readlink(path).endswith(" (deleted)") and os.stat(path).st_size > 100000:
-                    return True
-            except FileNotFoundError:
-                pass
-        return False
+        return archivekit.is_packing(self.daemon)
 
     def assert_stopped(self, session, work, begun):
         def delete():
@@ -228,6 +216,74 @@ class Deleted(Case):
         self.assertEqual(deleted.status, 204, deleted)
         self.assert_problem(reply, 404, "session_not_found")
         self.assertEqual(session.content("f3")[:4], session.content("f")[:4])
+
+
+class GivenUp(Case):
+    """Who asked for it has hung up: it ends, changes nothing, and its thread is free."""
+
+    def staged(self):
+        """What is being unpacked: new trees, and those of forks and new sessions."""
+        return [name for name in os.listdir(self.daemon.path("state/workspaces"))
+                if name not in self.before]
+
+    def hang_up(self, method, target, body, begun, media_type="application/json"):
+        """As soon as it has begun. Told with 500 to nobody; what ran to its end would be 422 or 2xx."""
+        seen = len(self.daemon.log())
+        headers = {**self.daemon.authorization(), "Content-Type": media_type}
+        with self.daemon.connect() as connection:
+            connection.request(method, target, headers, body)
+            census.wait_until(begun, harness.seconds(20), "its start")
+        told = census.wait_until(
+            lambda: next((line for line in self.daemon.log()[seen:].splitlines()
+                          if "client=gone" in line and f"method={method}" in line), None),
+            harness.seconds(20), "its end")
+        self.assertIn("status=500", told)
+        census.wait_gone(self.staged, harness.seconds(10), "what was unpacked")
+
+    def setUp(self):
+        super().setUp()
+        self.kept = self.session()
+        self.kept.put("good", b"mine")
+        self.before = os.listdir(self.daemon.path("state/workspaces"))
+
+    def tearDown(self):
+        self.assertEqual((self.kept.names(), self.kept.content("good")), (["good"], b"mine"))
+        self.fetch(self.kept)
+        super().tearDown()
+
+    def test_archives_and_imports(self):
+        data = archivekit.endless(member("other", b"x"))
+        for target in (f"{self.kept.path}/archive", f"{self.kept.path}/archive?replace=true",
+                       "/v1/snapshots/endless/content"):
+            with self.subTest(target=target):
+                self.hang_up("PUT", target, data, self.staged, GZIP)
+        self.assert_problem(self.daemon.get("/v1/snapshots/endless"), 404, "snapshot_not_found")
+
+    def test_snapshots_brought_back(self):
+        reply = self.daemon.request("PUT", "/v1/snapshots/late/content", archive(member("a", b"1")),
+                                    media_type=GZIP)
+        self.assertEqual(reply.status, 201, reply)
+        self.addCleanup(self.daemon.request, "DELETE", "/v1/snapshots/late")
+        with open(self.daemon.path(f"state/snapshots/{reply.json['digest']}"), "wb") as file:
+            file.write(archivekit.endless(member("a", b"1")))
+        for target, body in ((f"{self.kept.path}/restore", {"snapshotId": "late"}),
+                             ("/v1/sessions", {"snapshotId": "late", "id": "from-late"})):
+            with self.subTest(target=target):
+                self.hang_up("POST", target, harness.as_json(body), self.staged)
+        self.assert_problem(self.daemon.get("/v1/sessions/from-late"), 404, "session_not_found")
+
+    def test_what_is_packed_or_copied(self):
+        session = self.session()
+        self.assert_success(session.run_code(archivekit.LARGE, trackFiles=False))
+        self.before = os.listdir(self.daemon.path("state/workspaces"))
+        packing = lambda: archivekit.is_packing(self.daemon)  # noqa: E731
+        self.hang_up("GET", f"{session.path}/archive", None, packing)
+        self.hang_up("POST", f"{session.path}/snapshots", b"{}", packing)
+        self.assertFalse(packing())
+        self.hang_up("POST", f"{session.path}/fork", b'{"id": "half"}',
+                     lambda: self.daemon.get("/v1/sessions/half").status == 200)
+        self.assert_problem(self.daemon.get("/v1/sessions/half"), 404, "session_not_found")
+        self.assertEqual(self.daemon.get("/v1/snapshots").json["items"], [])
 
 
 class Tools(Case):

@@ -2,6 +2,7 @@
 """Progress and cancellation of tool calls, in both eras."""
 import unittest
 
+import archivekit
 import census
 import harness
 import mcpkit
@@ -62,6 +63,37 @@ class Live(mcpkit.Case):
             result = client.check(tool, reply.json["result"])
             self.assertEqual(result["structuredContent"]["fault"], "cancelled")
         self.assertIn("5", client.text("run_code", code="kept"))
+
+    def test_snapshots_end(self):
+        """One that would take minutes: the client hangs up or cancels it, or the session goes."""
+        def sessions():
+            return {row["id"] for row in self.daemon.get("/v1/sessions?limit=1000").json["items"]}
+        client, before = self.client(), sessions()
+        client.call("run_code", code=archivekit.LARGE)
+        [session] = sessions() - before
+        params = {"name": "snapshot", "arguments": {}}
+
+        def delete():
+            self.assertEqual(self.daemon.request("DELETE", f"/v1/sessions/{session}").status, 204)
+        for end in ("hang up", "cancel", "delete"):
+            with self.subTest(end=end):
+                body = client.message("tools/call", params)
+                with self.daemon.connect() as connection:
+                    headers = {"Content-Type": "application/json", **self.daemon.authorization(),
+                               **client.headers("tools/call", params)}
+                    connection.request("POST", "/mcp", headers, harness.as_json(body))
+                    census.wait_until(lambda: archivekit.is_packing(self.daemon),
+                                      harness.seconds(20), "the snapshot's start")
+                    if end == "cancel":
+                        self.cancel(client, body["id"])
+                    elif end == "delete":
+                        delete()
+                    if end != "hang up":
+                        result = connection.reply("POST").json["result"]
+                        self.assertTrue(result["isError"], result)
+                census.wait_until(lambda: not archivekit.is_packing(self.daemon),
+                                  harness.seconds(10), "the snapshot's end")
+        self.assertEqual(self.daemon.get("/v1/snapshots").json["items"], [])
 
     def test_progress(self):
         for client in self.clients():
