@@ -332,13 +332,17 @@ coverage:
 	$(Q)gcovr --root . --filter 'lib/' --filter 'api/' --filter 'server/' --filter 'client/' --print-summary \
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
-.PHONY: bench results bench-kernels bench-sessions bench-start bench-templates bench-threads stress
+.PHONY: bench results bench-archives bench-kernels bench-sessions bench-start bench-templates bench-threads stress
 bench: all
 	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
 
 # The page and its plots from what `make bench ARGS="--json build/bench.json"` has found.
 results:
 	$(Q)$(PYTHON) -B tests/bench/report.py build/bench.json docs $(ARGS)
+
+# Snapshots and restores beside GNU tar.
+bench-archives: all
+	$(Q)$(PYTHON) -B tests/bench/archives.py $(ARGS)
 
 # Beside Jupyter, where that is installed.
 bench-kernels: all
@@ -526,6 +530,7 @@ help:
 	'make fuzz-http [N=] [S=]  requests by the description against the sanitized server' \
 	'make bench | stress       measurements; long tests' \
 	'make results              docs/results.md from build/bench.json, which bench has written' \
+	'make bench-archives       snapshots and restores beside GNU tar' \
 	'make bench-kernels        cells beside a Jupyter server' \
 	'make bench-start          the first request, which starts the server that answers it' \
 	'make bench-templates      boxes forked of a warm interpreter, beside booted ones' \

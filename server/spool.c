@@ -78,32 +78,34 @@ static void fail(struct spool *spool, const struct err *why)
     spool->err = *why;
 }
 
-/* The job is over, and nothing waits to be written: hands on what waited for it. */
-static void leave(struct exchange *exchange)
-{
-    struct spool *spool = &exchange->spool;
-    struct pool_job *next;
+/* What the job has to do at its end, as it was when it was found to be the end. */
+struct spool_end {
     bool unwanted;
+    struct pool_job *next;
+};
 
-    (void)pthread_mutex_lock(&exchange->lock);
-    spool->busy = false;
-    unwanted = spool->unwanted;
-    next = spool->next;
-    (void)pthread_mutex_unlock(&exchange->lock);
-    if (unwanted) {
-        buf_done(&spool->writing);
+/* The job is over, and nothing waits to be written: hands on what waited for it. */
+static void leave(struct exchange *exchange, const struct spool_end *end)
+{
+    if (end->unwanted) {
+        buf_done(&exchange->spool.writing);
         fd_clear(&exchange->call.body_file);
     }
-    if (next != NULL) {
-        next->run(next);
+    if (end->next != NULL) {
+        end->next->run(end->next);
     }
     exchange_unref(exchange);
 }
 
-/* The piece is written, or why is why not. Goes on with the next one if it is complete. */
+/*
+ * The piece is written, or why is why not. Goes on with the next one if it is complete; if not, that
+ * it is over is told under the same lock, or a connection that begins to wait in between would wait
+ * for nobody.
+ */
 static void go_on(struct exchange *exchange, const struct err *why)
 {
     struct spool *spool = &exchange->spool;
+    struct spool_end end;
     bool was_full;
     bool more;
 
@@ -116,13 +118,16 @@ static void go_on(struct exchange *exchange, const struct err *why)
     more = was_full && !spool->failed;
     if (more) {
         swap(spool);
+    } else {
+        spool->busy = false;
     }
+    end = (struct spool_end){ .unwanted = spool->unwanted, .next = spool->next };
     (void)pthread_mutex_unlock(&exchange->lock);
     if (was_full) {
         exchange_resume(exchange);
     }
     if (!more) {
-        leave(exchange);
+        leave(exchange, &end);
     } else if (pool_resubmit(exchange->edge->lane, &spool->job, NULL) < 0) {
         drop(&spool->job); /* it had a place in the queue: the server stops */
     }

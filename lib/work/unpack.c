@@ -24,6 +24,7 @@
 #include "lib/work/link.h"
 #include "lib/work/path.h"
 #include "lib/work/plant.h"
+#include "lib/work/tar_head.h"
 
 #define DEPTH_MAX_DEFAULT 256
 #define HEAD_BYTES UINT64_C(4096) /* of the archive, for each member, besides its data */
@@ -35,9 +36,7 @@ struct unpacking {
     struct inflate *inflate;
     struct plant plant;
     struct unpack_result result;
-    const void *block; /* the last bytes given to the tar reader */
-    size_t block_size;
-    uint64_t given; /* bytes given to it in all */
+    struct tar_head head;
     struct err input_failure;
 };
 
@@ -45,15 +44,15 @@ struct unpacking {
 static la_ssize_t input(struct archive *archive, void *context, const void **ret_data)
 {
     struct unpacking *unpacking = context;
-    ssize_t got = inflate_next(unpacking->inflate, ret_data, &unpacking->input_failure);
+    ssize_t got;
 
+    tar_head_leave(&unpacking->head);
+    got = inflate_next(unpacking->inflate, ret_data, &unpacking->input_failure);
     if (got < 0) {
         archive_set_error(archive, EINVAL, "%s", unpacking->input_failure.msg);
         return -1;
     }
-    unpacking->block = *ret_data;
-    unpacking->block_size = (size_t)got;
-    unpacking->given += (uint64_t)got;
+    tar_head_see(&unpacking->head, *ret_data, (size_t)got);
     return got;
 }
 
@@ -300,6 +299,10 @@ static int add(struct unpacking *unpacking, struct archive_entry *entry, struct 
                    ? 0
                    : refuse(err, raw, "it would replace the workspace itself");
     }
+    if (!tar_head_is_sound(&unpacking->head,
+                           (uint64_t)archive_filter_bytes(unpacking->archive, 0))) {
+        return refuse(err, raw, "its size is not a number");
+    }
     if (depth_of(name) > max_depth) {
         return refuse(err, raw, "it is too many levels deep");
     }
@@ -312,13 +315,14 @@ static int add(struct unpacking *unpacking, struct archive_entry *entry, struct 
  */
 static int check_rest(struct unpacking *unpacking, struct err *err)
 {
+    const struct tar_head *head = &unpacking->head;
     uint64_t used = (uint64_t)archive_filter_bytes(unpacking->archive, 0);
-    size_t rest = used <= unpacking->given ? (size_t)(unpacking->given - used) : 0;
-    const unsigned char *data = unpacking->block;
+    size_t rest = used <= head->given ? (size_t)(head->given - used) : 0;
+    const unsigned char *data = head->block;
     ssize_t size;
 
-    if (rest <= unpacking->block_size && data != NULL) {
-        data += unpacking->block_size - rest;
+    if (rest <= head->size && data != NULL) {
+        data += head->size - rest;
         size = (ssize_t)rest;
     } else {
         size = 0;

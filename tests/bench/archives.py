@@ -6,11 +6,11 @@
 
 Two trees: ten files of the same size, half of them noise and half of them text (--large: MiB in all,
 64; 0: not this tree), and many files of 1 KiB (--small: 2000; 0: not this tree). kernd packs with gzip
-level 1 on a thread of its own while another reads, and syncs the archive to disk; it unpacks on two
-threads, too. tar is measured with `gzip -1` (the same level) and as plain `tar czf` (level 6); gzip is
-a process beside it. A restore has what tar has not: the archive is vetted, and the new tree put in the
-old one's place. Trees and archives are where TMPDIR points. Prints a Markdown table of seconds (median)
-and the daemon's peak memory before and after.
+level 1 on one thread while another reads, and syncs the archive to disk; it unpacks on one thread. tar is
+measured with `gzip -1` (the same level) and as plain `tar czf` (level 6); gzip is a process beside it, in
+both directions. A restore also vets the archive and puts the new tree in the old one's place. Trees and
+archives are where TMPDIR points. Prints a Markdown table of seconds (median) and the daemon's peak memory
+before and after.
 """
 import argparse
 import json
@@ -102,15 +102,29 @@ class Tree:
         self.snapshot = made["id"]
         return took
 
-    def round(self):
-        path = os.path.join(self.place, "x.tar.gz")
-        return {
-            "kernd snapshot": self.take(),
-            "tar, gzip -1": timed(lambda: run(f"tar -c -C {self.folder} . | gzip -1 >{path}")),
-            "tar czf": timed(lambda: run(f"tar -czf {path} -C {self.folder} .")),
-            "kernd restore": timed(lambda: self.post("restore", {"snapshotId": self.snapshot})),
-            "tar xzf": unpack(path, os.path.join(self.place, "out")),
-        }
+    def restore(self):
+        return timed(lambda: self.post("restore", {"snapshotId": self.snapshot}))
+
+    def rows(self):
+        path, out = (os.path.join(self.place, name) for name in ("x.tar.gz", "out"))
+        return dict(zip(ROWS, (
+            self.take, lambda: timed(lambda: run(f"tar -c -C {self.folder} . | gzip -1 >{path}")),
+            lambda: timed(lambda: run(f"tar -czf {path} -C {self.folder} .")),
+            self.restore, lambda: unpack(path, out))))
+
+    def settle(self):
+        """Removing what went before slows down who writes next: nobody does it beside a row."""
+        trash = self.daemon.path("state/workspaces/.trash")
+        census.wait_until(lambda: not os.path.exists(trash) or not os.listdir(trash), 120,
+                          "the removal of the old tree")
+
+    def round(self, backwards):
+        """In turn, every other time from the last to the first: who comes later has no advantage."""
+        found = {}
+        for name, row in reversed(self.rows().items()) if backwards else self.rows().items():
+            self.settle()
+            found[name] = row()
+        return found
 
     def close(self):
         self.daemon.request("DELETE", f"/v1/snapshots/{self.snapshot}")
@@ -127,7 +141,7 @@ def measure(daemon, place, arguments):
     for name, count, size in trees(arguments):
         tree = Tree(daemon, place, count, size)
         before = peak_mib(daemon)
-        rounds = [tree.round() for _ in range(arguments.rounds)]
+        rounds = [tree.round(number % 2 == 1) for number in range(arguments.rounds)]
         found[name] = {"seconds": {row: [one[row] for one in rounds] for row in ROWS},
                        "peakMiB": [before, peak_mib(daemon)]}
         tree.close()

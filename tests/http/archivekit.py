@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 import tarfile
 import zlib
 
@@ -26,18 +27,38 @@ def archive(*members, mode="w:gz", form=tarfile.PAX_FORMAT):
     return out.getvalue()
 
 
-def plain_ustar(files):
-    """As minimal writers do it: no directories, mode 0644, no owner, no time, names as raw bytes."""
+def plain_ustar(files, sizes=None):
+    """
+    As minimal writers do it: no directories, mode 0644, no owner, no time, names as raw bytes.
+    sizes: what the headers of some say instead of the size.
+    """
     blocks = []
     for name, data in files.items():
         head = bytearray(512)
         for at, text in ((0, name.encode()), (100, b"0000644"), (108, b"0000000"), (116, b"0000000"),
-                         (124, b"%011o" % len(data)), (136, b"0" * 11), (148, b" " * 8), (156, b"0"),
+                         (124, (sizes or {}).get(name, b"%011o" % len(data))), (136, b"0" * 11), (148, b" " * 8), (156, b"0"),
                          (257, b"ustar\x0000")):
             head[at:at + len(text)] = text
         head[148:156] = b"%06o\0 " % sum(head)
         blocks += [bytes(head), data, bytes(-len(data) % 512)]
     return gzip.compress(b"".join(blocks) + bytes(1024), 1)
+
+
+def plain_read(data):
+    """As the strictest readers do it: {name: bytes, or None of a directory}; anything else fails."""
+    data, found, at = gzip.decompress(data), {}, 0
+    while any(head := data[at:at + 512]):
+        assert int(head[148:156].rstrip(b" \0"), 8) == sum(head[:148]) + 8 * 32 + sum(head[156:])
+        digits = head[124:136].rstrip(b" \0")
+        assert re.fullmatch(b"[0-7]+", digits) and head[156:157] in (b"0", b"5"), head
+        name = head[:100].split(b"\0")[0].decode().rstrip("/")
+        assert name not in found and not head[345:500].strip(b"\0"), head
+        size, at = int(digits, 8), at + 512
+        found[name] = data[at:at + size] if head[156:157] == b"0" else None
+        assert at + size <= len(data) and (size == 0 or found[name] is not None)
+        at += -(-size // 512) * 512
+    assert not any(data[at:])
+    return found
 
 
 def link(name, target, kind=tarfile.SYMTYPE):
@@ -110,6 +131,11 @@ def hostile():
         "deep": archive(good, member("d/" * 300 + "x", b"x")),
         "long name": archive(good, member("n" * 256, b"x")),
         "checksum": bytes(plain),
+        **{f"size {size!r}": plain_ustar({"good": b"good", "odd": data, "after": b""}, {"odd": size})
+           for size, data in ((b"\xff" * 12, b""), (b"-0000000010", b"x"), (b"0000001130x", b"x" * 600),
+                              (b"00000000012x", b"x" * 10), (b"xxxxxxxxxxx", b""), (b"0x10", b"x" * 16),
+                              (b"77777777777", b"x"), (b"00000100000", b"x"),
+                              (b"\x80\0\0\0\x7f" + b"\xff" * 7, b"x"))},
         "size of a directory": bytes(sized[:124] + b"00000001000" + sized[135:]),
         "cut": whole[:len(whole) // 2],
         "cut at the end": whole[:-4],

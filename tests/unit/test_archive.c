@@ -443,6 +443,55 @@ static void harmless_oddities(void **state)
     assert_int_equal(mode_of(back, "made"), 0555);
 }
 
+/* Sizes that a reader might guess at; also where the header stands across two blocks of it. */
+static void sizes_that_are_no_numbers(void **state)
+{
+    static const struct {
+        const char *size; /* the field of 12 bytes */
+        bool good;
+    } cases[] = {
+        { "00000000002", true },  { "          2 ", true },  { "2", true },
+        { "00000000002 ", true }, { "00000000002x", false }, { "2x", false },
+        { "0x2", false },         { "xxxxxxxxxxx", false },  { "2 2", false },
+        { "00000000008", false }, { "-2", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (int before = 0; before < 2; before++) {
+            struct buf tar = BUF_INIT(1 << 20);
+            CLEANUP_FREE char *filler = calloc(1, 65536);
+            unsigned sum = 0;
+            char *head;
+            struct err err = ERR_INIT;
+            bool good;
+
+            assert_non_null(filler);
+            memset(filler, 'x', 65535 - 1024 - 512);
+            if (before > 0) {
+                add_member(&tar, &(struct member){ .name = "before", .type = '0', .data = filler });
+            }
+            add_member(&tar, &(struct member){ .name = "odd", .type = '0', .data = "ab" });
+            head = tar.data + tar.size - 1024;
+            memset(head + 124, 0, 12);
+            memcpy(head + 124, cases[i].size, strlen(cases[i].size));
+            memset(head + 148, ' ', 8);
+            for (size_t at = 0; at < 512; at++) {
+                sum += (unsigned char)head[at];
+            }
+            (void)snprintf(head + 148, 8, "%06o", sum & 0777777U);
+            end_tar(&tar);
+            write_archive("size.tar", &tar);
+            buf_done(&tar);
+            good = unpack("size.tar", "victim", &err) == 0;
+            if (good != cases[i].good) {
+                fail_msg("%s: %s", cases[i].size, good ? "taken" : err.msg);
+            }
+            run("rm", "-r", "victim", NULL);
+        }
+    }
+}
+
 static void assert_damaged(const char *archive)
 {
     struct err err = ERR_INIT;
@@ -684,6 +733,7 @@ int main(void)
         cmocka_unit_test_setup(packing_within_bounds, scratch_fresh),
         cmocka_unit_test_setup(hostile_members, scratch_fresh),
         cmocka_unit_test_setup(harmless_oddities, scratch_fresh),
+        cmocka_unit_test_setup(sizes_that_are_no_numbers, scratch_fresh),
         cmocka_unit_test_setup(damage, scratch_fresh),
         cmocka_unit_test_setup(bombs, scratch_fresh),
         cmocka_unit_test_setup(a_compressed_bomb, scratch_fresh),
