@@ -98,9 +98,9 @@ static void leave(struct exchange *exchange, const struct spool_end *end)
 }
 
 /*
- * The piece is written, or why is why not. Goes on with the next one if it is complete; if not, that
- * it is over is told under the same lock, or a connection that begins to wait in between would wait
- * for nobody.
+ * The piece is written, or why is why not. Goes on with the next one if it is complete; if not,
+ * that it is over is told under the same lock, or a connection that begins to wait in between would
+ * wait for nobody.
  */
 static void go_on(struct exchange *exchange, const struct err *why)
 {

@@ -78,11 +78,11 @@ def contents(data):
 
 
 def endless(*members):
-    """gzip: a sound archive, and behind its end 32 GiB of zeros, which are read to the last one."""
+    """gzip: a sound archive, and behind its end 8 GiB of zeros, which are read to the last one."""
     head = zlib.compressobj(1, zlib.DEFLATED, 31)
     zeros = zlib.compressobj(1, zlib.DEFLATED, -15)  # raw: goes on where another has flushed
     block = zeros.compress(bytes(64 << 20)) + zeros.flush(zlib.Z_FULL_FLUSH)
-    return head.compress(archive(*members, mode="w")) + head.flush(zlib.Z_FULL_FLUSH) + block * 512
+    return head.compress(archive(*members, mode="w")) + head.flush(zlib.Z_FULL_FLUSH) + block * 128
 
 
 LARGE = """
