@@ -24,20 +24,21 @@
 
 #define ARGUMENTS_MAX ((size_t)1024 * 1024)
 
-/* Does /proc/PID/file hold this text (its parts may be divided by NUL bytes)? */
-static bool process_has(const char *pid, const char *file, const char *text)
+/*
+ * Is this a launcher with a box beneath this directory? Its first argument tells, which is ours
+ * (engine.h); its file may have any name. Parts of /proc/PID/cmdline are divided by NUL bytes.
+ */
+static bool is_launcher(const char *pid, const char *boxes_part)
 {
-    CLEANUP_FREE char *path = alloc_printf("/proc/%s/%s", pid, file);
+    CLEANUP_FREE char *path = alloc_printf("/proc/%s/cmdline", pid);
     CLEANUP_FREE char *content = NULL;
     size_t size = 0;
 
     content = fd_read_file(path, ARGUMENTS_MAX, &size);
-    return content != NULL && memmem(content, size, text, strlen(text)) != NULL;
-}
-
-static bool is_launcher(const char *pid)
-{
-    return process_has(pid, "comm", "bwrap\n") || process_has(pid, "comm", "kern\n");
+    return content != NULL && size > 0 &&
+           (text_equal(content, engine_bwrap.launcher_name) ||
+            text_equal(content, engine_kern.launcher_name)) &&
+           memmem(content, size, boxes_part, strlen(boxes_part)) != NULL;
 }
 
 static void kill_tree(pid_t pid)
@@ -64,8 +65,7 @@ static void kill_launchers(const char *boxes_dir)
     struct dirent *entry = NULL;
 
     while (list != NULL && (entry = readdir(list)) != NULL) {
-        if (isdigit((unsigned char)entry->d_name[0]) && is_launcher(entry->d_name) &&
-            process_has(entry->d_name, "cmdline", part)) {
+        if (isdigit((unsigned char)entry->d_name[0]) && is_launcher(entry->d_name, part)) {
             uint64_t pid = 0;
 
             log_line(LOG_DEBUG, "launcher_swept", "pid", entry->d_name, NULL);

@@ -2,6 +2,9 @@
 """The engine kern: with the program KERN_BIN where that is set, else with a stand-in that takes
 exactly the arguments kern is to get (kern_stand_in.py)."""
 import os
+import signal
+import subprocess
+import sys
 import time
 import unittest
 
@@ -405,6 +408,33 @@ class Crash(KernCase):
         self.daemon.wait_settled()
         kept = os.path.join(self.daemon.runtime, "engine", "kern", "instances")
         self.assertEqual(os.listdir(kept) if os.path.isdir(kept) else [], [])
+
+    def launcher(self, box):
+        """A process that looks like a kern with this box, whatever file it was started from."""
+        process = subprocess.Popen(["kern", "-c", "import time; time.sleep(600)", "box", "left",
+                                    "-v", f"{box}:/run/kernd:ro"], executable=sys.executable,
+                                   cwd="/", user=self.daemon.user)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_what_outlived_it_is_removed_by_name(self):
+        left = [os.path.join(self.daemon.runtime, *parts) for parts in (
+            ("boxes", "box_left"), ("engine", "kern", "instances", "box_left"),
+            ("engine", "kern", "scratch", "box_left"))]
+        self.daemon.kill()
+        census.wait_gone(self.daemon.box_processes, harness.seconds(20), "processes of boxes")
+        with harness.as_user(self.daemon.user):
+            for path in left:
+                os.makedirs(path)
+                with open(os.path.join(path, "file"), "w", encoding="ascii"):
+                    pass
+        ours, other = self.launcher(left[0]), self.launcher("/run/other/boxes/box_left")
+        os.truncate(self.daemon.path("out"), 0)
+        self.daemon.start()
+        self.assertEqual(ours.wait(harness.seconds(20)), -signal.SIGKILL)
+        self.assertIsNone(other.poll(), "the control: a launcher of another server's")
+        self.assertEqual([path for path in left if os.path.exists(path)], [])
 
 
 if __name__ == "__main__":
