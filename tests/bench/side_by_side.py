@@ -6,9 +6,11 @@
 
 The binding's directory holds its package.json. The two take every row in turn, kernd first in even
 rounds and last in odd ones; a row is the median of its rounds, in milliseconds, and throughput in
-calls a second. Of cells, which are short, a round has ten. Both have their defaults: a session of 512 MiB and 256 processes
-without a network, whose changed files are told; kernd has its spares, as users have. The binding is called in the program that uses it; kernd's client
-costs some 0.05 ms (Caller), what a library for HTTP adds beyond is not measured. Exit code 1 when the binding is ahead in a row.
+calls a second. Both have their defaults: a session of 512 MiB and 256 processes without a network,
+whose changed files are told; kernd has its spares, as users have. The binding is called within the
+program that uses it; kernd is asked over its Unix socket by a client that costs next to nothing
+(Caller): what a library for HTTP adds beyond is not measured. Exit code 1 when the binding is ahead
+in a row.
 """
 import argparse
 import json
