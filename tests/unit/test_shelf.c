@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,14 +6,11 @@
 
 #include <cmocka.h>
 
-#include "lib/base/clock.h"
 #include "lib/sandbox/shelf.h"
 #include "lib/sandbox/spare.h"
-#include "lib/sandbox/spares_internal.h"
 
 #define LEAST 2
 #define MOST 4
-#define LONG_NS (3600 * CLOCK_NS_PER_S)
 
 static struct shelf make_shelf(void)
 {
@@ -100,71 +95,6 @@ static void shrinking_what_is_not_full_takes_nothing(void **state)
     assert_ptr_equal(shelf.first, &spare);
 }
 
-static struct spares all = { .lock = PTHREAD_MUTEX_INITIALIZER,
-                             .booted = PTHREAD_COND_INITIALIZER };
-
-/* As a call does that finds this shelf empty. */
-static void *await_boot(void *context)
-{
-    static const struct strv env = { 0 };
-
-    (void)pthread_mutex_lock(&all.lock);
-    spares_refill_await(&all, context, &env);
-    (void)pthread_mutex_unlock(&all.lock);
-    return NULL;
-}
-
-static void a_call_does_not_wait_for_a_boot_that_is_not_its_own(void **state)
-{
-    struct shelf shelf = make_shelf();
-
-    (void)state;
-    shelf.references = 1;
-    shelf.like = run_request_new();
-    (void)await_boot(&shelf);
-    shelf.begun = 1; /* nobody knows how long that takes */
-    (void)await_boot(&shelf);
-    shelf.boot_ns = LONG_NS;
-    shelf.awaited = 1; /* another call waits for it */
-    (void)await_boot(&shelf);
-    assert_int_equal(shelf.awaited, 1);
-    shelf.begun = 2;
-    shelf.boot_ns = 1; /* it takes longer than the one before */
-    (void)await_boot(&shelf);
-    assert_int_equal(shelf.awaited, 1);
-    assert_int_equal(shelf.references, 1);
-    run_request_free(shelf.like);
-}
-
-static void a_call_waits_for_a_boot_until_it_ends(void **state)
-{
-    struct shelf shelf = make_shelf();
-    struct spare spare = { 0 };
-    size_t awaited = 0;
-    pthread_t call;
-
-    (void)state;
-    shelf.references = 1;
-    shelf.like = run_request_new();
-    shelf.begun = 1;
-    shelf.boot_ns = LONG_NS;
-    assert_int_equal(pthread_create(&call, NULL, await_boot, &shelf), 0);
-    while (awaited == 0) {
-        (void)sched_yield();
-        (void)pthread_mutex_lock(&all.lock);
-        awaited = shelf.awaited;
-        (void)pthread_mutex_unlock(&all.lock);
-    }
-    (void)pthread_mutex_lock(&all.lock);
-    fill(&shelf, &spare, 1);
-    (void)pthread_cond_broadcast(&all.booted);
-    (void)pthread_mutex_unlock(&all.lock);
-    assert_int_equal(pthread_join(call, NULL), 0);
-    assert_int_equal(shelf.awaited, 0);
-    assert_int_equal(shelf.references, 1);
-    run_request_free(shelf.like);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,8 +103,6 @@ int main(void)
         cmocka_unit_test(a_call_that_its_spares_do_not_suit_changes_nothing),
         cmocka_unit_test(shrinking_keeps_the_newest),
         cmocka_unit_test(shrinking_what_is_not_full_takes_nothing),
-        cmocka_unit_test(a_call_does_not_wait_for_a_boot_that_is_not_its_own),
-        cmocka_unit_test(a_call_waits_for_a_boot_until_it_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
