@@ -19,7 +19,7 @@ struct spares;
 
 struct shelf {
     struct spares *spares;
-    size_t references;                /* the list's, each boot's under way, each waiting call's */
+    size_t references;                /* the list's and that of each boot under way */
     char session_id[SESSION_ID_SIZE]; /* "": calls without a session */
     char *workspace;                  /* of the session: host path */
     bool driver;                      /* its spares have a python driver up */
@@ -28,9 +28,6 @@ struct shelf {
     struct spare *first;
     size_t count;
     size_t booting;
-    size_t begun;    /* boots under way that a thread has taken */
-    size_t awaited;  /* calls that wait for one of them */
-    int64_t boot_ns; /* how long the last one took, 0: none was ready yet */
     size_t target;
     size_t target_least; /* what the target falls back to */
     size_t target_most;  /* up to which it grows */

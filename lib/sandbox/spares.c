@@ -48,7 +48,6 @@ struct spares *spares_new(struct sandbox *sandbox, size_t max, struct err *err)
         return NULL;
     }
     (void)pthread_mutex_init(&spares->lock, NULL);
-    (void)pthread_cond_init(&spares->booted, NULL);
     return spares;
 }
 
@@ -164,14 +163,12 @@ static struct spare *take(struct spares *spares, const struct boxing *boxing, bo
 
         (void)pthread_mutex_lock(&spares->lock);
         shelf = find_shelf(spares, boxing, make);
-        if (shelf != NULL && shelf->count == 0) {
-            shelf_missed(shelf);
-            spares_refill_await(spares, shelf, &env);
-            shelf = find_shelf(spares, boxing, make);
-        }
         spare = shelf == NULL ? NULL : pop(spares, shelf, &env);
         if (shelf != NULL) {
             shelf->used_ns = clock_mono_ns();
+        }
+        if (shelf != NULL && spare == NULL) {
+            shelf_missed(shelf);
         }
         (void)pthread_mutex_unlock(&spares->lock);
         usable = spare != NULL && spare_arm(spare, boxing->request);
@@ -320,7 +317,6 @@ void spares_free(struct spares *spares)
     (void)pthread_mutex_unlock(&spares->lock);
     discard_all(all);
     pool_free(spares->lane);
-    (void)pthread_cond_destroy(&spares->booted);
     (void)pthread_mutex_destroy(&spares->lock);
     cancel_done(&spares->cancel);
     free(spares);

@@ -10,9 +10,7 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
-#include "lib/base/clock.h"
 #include "lib/base/container.h"
-#include "lib/sandbox/guest_env.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/spares_internal.h"
 
@@ -40,22 +38,16 @@ static void boot_run(struct pool_job *job)
     struct spares *spares = shelf->spares;
     struct budget_stats memory;
     struct spare *spare;
-    const int64_t began_ns = clock_mono_ns();
 
-    (void)pthread_mutex_lock(&spares->lock);
-    shelf->begun++;
-    (void)pthread_mutex_unlock(&spares->lock);
     pool_engage(spares->sandbox->pool, true);
     spare = spare_boot(spares->sandbox, shelf, &spares->cancel);
     pool_engage(spares->sandbox->pool, false);
     budget_stats(spares->sandbox->budget, &memory);
     (void)pthread_mutex_lock(&spares->lock);
-    shelf->begun--;
     shelf->booting--;
     spares->booting--;
     shelf->failures = spare == NULL ? shelf->failures + 1 : 0;
     if (spare != NULL) {
-        shelf->boot_ns = spare->born_ns - began_ns;
         spare->memory = boot->memory;
         boot->memory = (struct budget_claim){ .amount = 0 };
     }
@@ -67,7 +59,6 @@ static void boot_run(struct pool_job *job)
         shelf->filled = true;
         spares->waiting++;
     }
-    (void)pthread_cond_broadcast(&spares->booted);
     shelf_release(shelf);
     (void)pthread_mutex_unlock(&spares->lock);
     spare_free(spare);
@@ -124,32 +115,4 @@ void spares_refill(struct spares *spares)
         refill(spares, shelf);
     }
     (void)pthread_mutex_unlock(&spares->lock);
-}
-
-/* Could a spare of this shelf become what the call wants? */
-static bool will_do(const struct shelf *shelf, const struct strv *env)
-{
-    CLEANUP_STRV struct strv own = { 0 };
-    CLEANUP_STRV struct strv change = { 0 };
-
-    guest_env_make(shelf->like, shelf->deps, &own);
-    return !shelf->driver || guest_env_change(&own, env, &change);
-}
-
-void spares_refill_await(struct spares *spares, struct shelf *shelf, const struct strv *env)
-{
-    const int64_t deadline = clock_mono_ns() + shelf->boot_ns;
-    const struct timespec until = { .tv_sec = deadline / CLOCK_NS_PER_S,
-                                    .tv_nsec = deadline % CLOCK_NS_PER_S };
-
-    if (shelf->boot_ns == 0 || shelf->awaited >= shelf->begun || !will_do(shelf, env)) {
-        return;
-    }
-    shelf->references++;
-    shelf->awaited++;
-    while (shelf->count == 0 && shelf->begun > 0 && !shelf->closed && !clock_passed(deadline)) {
-        (void)pthread_cond_clockwait(&spares->booted, &spares->lock, CLOCK_MONOTONIC, &until);
-    }
-    shelf->awaited--;
-    shelf_release(shelf);
 }
