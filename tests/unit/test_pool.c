@@ -591,11 +591,11 @@ static void others_in_a_row_keep_nobody_from_his_share(void **state)
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 2, .unsettled = 2 });
     pool_engage(pool, true);
     run_singly(pool, &scene, 2, 1);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) { /* the first comes alone, the second beside it */
         jobs[i] = make_settling(pool, &scene, 1);
         assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        wait_for(&scene, &scene.waiting, 1);
     }
-    wait_for(&scene, &scene.waiting, 1);
     assert_int_equal(pool_position(pool, &jobs[1].base), 0);
     run_singly(pool, &scene, 2, 4);
     wait_for(&scene, &scene.waiting, 2);
