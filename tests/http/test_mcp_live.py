@@ -7,8 +7,17 @@ import census
 import harness
 import mcpkit
 
-WAIT = ("import subprocess, os\nprint('begun', flush=True)\n"
-        "subprocess.run(['sleep', '300'], env={{**os.environ, 'MARK': '{mark}'}})")
+# An interrupt that met Popen half-way would leave its child, which is the kernel's own affair then.
+WAIT = """import os, signal, subprocess
+print('begun', flush=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+child = subprocess.Popen(['sleep', '300'], env={{**os.environ, 'MARK': '{mark}'}})
+try:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    child.wait()
+finally:
+    child.kill()
+"""
 
 
 class Live(mcpkit.Case):
