@@ -35,13 +35,18 @@ static int discard_files(struct sandbox *sandbox, const struct rows_session *row
     return row->owned ? workspace_discard(sandbox->workspaces, row->workspace, err) : 0;
 }
 
+static void set_state(struct rows_session *row, enum session_state state)
+{
+    (void)snprintf(row->state, sizeof(row->state), "%s", session_state_text(state));
+}
+
 /* The row stays as a tombstone, without files, until its own time is over. */
 static int bury(struct sandbox *sandbox, struct rows_session *row, struct err *err)
 {
     if (discard_files(sandbox, row, err) < 0) {
         return -1;
     }
-    (void)snprintf(row->state, sizeof(row->state), "%s", session_state_text(SESSION_EXPIRED));
+    set_state(row, SESSION_EXPIRED);
     row->expires_ms = clock_wall_ms() + TOMBSTONE_MS;
     return rows_session_update(sandbox->store, row, err);
 }
@@ -61,6 +66,25 @@ static int delete_row(struct sandbox *sandbox, const char *id, struct err *err)
     return rows_session_delete(sandbox->store, id, err);
 }
 
+/*
+ * The row says first that its files go: a server that is killed in between deletes the rest at its
+ * next start, rather than to give back an empty session. A full disk must not hinder this.
+ */
+static int delete_all(struct sandbox *sandbox, struct rows_session *row, struct err *err)
+{
+    struct rows_session before = *row;
+
+    set_state(row, SESSION_DELETING);
+    if (row->owned) {
+        (void)rows_session_update(sandbox->store, row, NULL);
+    }
+    if (discard_files(sandbox, row, err) < 0) {
+        (void)rows_session_update(sandbox->store, &before, NULL);
+        return -1;
+    }
+    return delete_row(sandbox, row->id, err);
+}
+
 static int take_row(struct sandbox *sandbox, const char *id, bool tombstone, struct err *err)
 {
     struct rows_session row = { .options = NULL };
@@ -74,8 +98,7 @@ static int take_row(struct sandbox *sandbox, const char *id, bool tombstone, str
     } else if (tombstone && !text_equal(row.state, session_state_text(SESSION_EXPIRED))) {
         result = bury(sandbox, &row, err);
     } else {
-        result = discard_files(sandbox, &row, err);
-        result = result < 0 ? -1 : delete_row(sandbox, id, err);
+        result = delete_all(sandbox, &row, err);
     }
     rows_session_done(&row);
     return result;
@@ -95,7 +118,7 @@ static int take_away(struct sandbox *sandbox, const char *id, bool tombstone, st
     return result;
 }
 
-int session_remove_half_made(struct sandbox *sandbox, const char *id, struct err *err)
+int session_remove_half_done(struct sandbox *sandbox, const char *id, struct err *err)
 {
     return take_away(sandbox, id, false, err);
 }

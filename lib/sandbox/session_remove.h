@@ -23,7 +23,8 @@ struct cancel;
  */
 void session_remove_expired(struct sandbox *sandbox, struct cancel *cancel);
 
-/* At start, before anybody can use it: a session that a stop left half made. 0 or -1. */
-int session_remove_half_made(struct sandbox *sandbox, const char *id, struct err *err);
+/* At start, before anybody can use it: a session that a stop left half made or half deleted. 0 or
+ * -1. */
+int session_remove_half_done(struct sandbox *sandbox, const char *id, struct err *err);
 
 #endif

@@ -49,12 +49,12 @@ static void note_workspace(void *context, const char *name)
 struct session_sweep *session_sweep_begin(struct sandbox *sandbox)
 {
     struct session_sweep *sweep = alloc_zero(1, sizeof(*sweep));
-    CLEANUP_STRV struct strv half_made = { 0 };
+    CLEANUP_STRV struct strv half_done = { 0 };
 
     sweep->sandbox = sandbox;
-    (void)rows_session_half_made(sandbox->store, &half_made, NULL);
-    for (size_t i = 0; i < half_made.count; i++) {
-        (void)session_remove_half_made(sandbox, half_made.items[i], NULL);
+    (void)rows_session_half_done(sandbox->store, &half_done, NULL);
+    for (size_t i = 0; i < half_done.count; i++) {
+        (void)session_remove_half_done(sandbox, half_done.items[i], NULL);
     }
     (void)workspace_each(sandbox->workspaces, note_workspace, sweep, NULL);
     return sweep;
@@ -69,19 +69,23 @@ void session_sweep_free(struct session_sweep *sweep)
     }
 }
 
-/* Is there a session that owns this workspace? With `making` held. */
-static bool is_owned(struct session_table *table, const char *name)
+/*
+ * Is there a session that owns this workspace? 1, 0, or -1 when it can't be read now: then nothing
+ * is done about it. With `making` held.
+ */
+static int is_owned(struct session_table *table, const char *name)
 {
     struct rows_session row = { .options = NULL };
+    struct err err = ERR_INIT;
     bool owned;
 
-    if (rows_session_get(table->store, name + strlen(SESSION_SWEEP_WORKSPACE), &row, NULL) < 0) {
-        return false;
+    if (rows_session_get(table->store, name + strlen(SESSION_SWEEP_WORKSPACE), &row, &err) < 0) {
+        return err.code == ERR_SESSION_NOT_FOUND ? 0 : -1;
     }
     owned = row.owned && text_equal(row.workspace, name) &&
             !text_equal(row.state, session_state_text(SESSION_EXPIRED));
     rows_session_done(&row);
-    return owned;
+    return owned ? 1 : 0;
 }
 
 static int clear(struct session_table *table, const char *name, size_t *lost, struct err *err)
@@ -107,7 +111,7 @@ static int repair(struct session_table *table, const char *name, struct err *err
 {
     int root;
 
-    if (!is_owned(table, name)) {
+    if (is_owned(table, name) <= 0) {
         return err_set(err, ERR_SESSION_NOT_FOUND, 0, "the session is gone");
     }
     if (workspace_create(table->workspaces, name, &root, err) < 0) {
@@ -146,7 +150,7 @@ static void sweep_one(struct session_sweep *sweep, const char *name)
     struct session_table *table = &sweep->sandbox->sessions;
 
     (void)pthread_mutex_lock(&table->making);
-    if (!is_owned(table, name)) {
+    if (is_owned(table, name) == 0) {
         (void)clear(table, name, &sweep->lost, NULL);
     }
     (void)pthread_mutex_unlock(&table->making);

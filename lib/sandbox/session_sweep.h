@@ -3,10 +3,10 @@
  * session_sweep: rows and workspaces that an earlier server left, brought together again. For
  * lib/sandbox alone.
  *
- * What must be gone before anybody asks goes at the start: half-made sessions, workspaces of calls,
- * half-unpacked archives. Comparing all rows with all directories takes time that grows with their
- * number, and waits until the server serves; a session that is used before finds its directory
- * missing by itself (session_sweep_repair).
+ * What must be gone before anybody asks goes at the start: sessions half made or half deleted,
+ * workspaces of calls, half-unpacked archives. Comparing all rows with all directories takes time
+ * that grows with their number, and waits until the server serves; a session that is used before
+ * finds its directory missing by itself (session_sweep_repair).
  */
 #ifndef KERND_SANDBOX_SESSION_SWEEP_H
 #define KERND_SANDBOX_SESSION_SWEEP_H

@@ -351,14 +351,15 @@ int rows_session_find(struct store *store, const char *part, char ret_id[static 
     return result;
 }
 
-int rows_session_half_made(struct store *store, struct strv *ids, struct err *err)
+int rows_session_half_done(struct store *store, struct strv *ids, struct err *err)
 {
     struct statement s;
     char id[STORE_ID_SIZE];
     int result;
 
     store_enter(store);
-    statement_begin_once(&s, store, "SELECT id FROM sessions WHERE state = 'creating'");
+    statement_begin_once(&s, store,
+                         "SELECT id FROM sessions WHERE state IN ('creating', 'deleting')");
     while (statement_row(&s)) {
         statement_column_copy(&s, 0, id, sizeof(id));
         strv_add(ids, id);

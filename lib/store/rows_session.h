@@ -74,8 +74,9 @@ int rows_session_expired(struct store *store, int64_t now_ms, size_t limit, stru
 int rows_session_find(struct store *store, const char *part, char ret_id[static STORE_ID_SIZE],
                       bool *ret_found, struct err *err);
 
-/* Adds the ids of sessions in state `creating`, by an index of them alone. 0 or -1. */
-int rows_session_half_made(struct store *store, struct strv *ids, struct err *err);
+/* Adds the ids of sessions in state `creating` or `deleting`, by an index of them alone. 0 or -1.
+ */
+int rows_session_half_done(struct store *store, struct strv *ids, struct err *err);
 
 /* Adds the names of the owned workspaces that there should be. Reads all rows. 0 or -1. */
 int rows_session_workspaces(struct store *store, struct strv *names, struct err *err);

@@ -125,15 +125,20 @@ static const char tokens[] =
     "  expires_ms INTEGER NOT NULL"
     ") STRICT;";
 
-/* Those that a stop left half made are looked for at each start. */
+/* Those that a stop left half made (later: or half deleted) are looked for at each start. */
 static const char half_made[] =
     "CREATE INDEX sessions_half_made ON sessions (id) WHERE state = 'creating';";
+
+static const char half_deleted[] = "DROP INDEX sessions_half_made;"
+                                   "CREATE INDEX sessions_half_done ON sessions (id)"
+                                   "  WHERE state IN ('creating', 'deleting');";
 
 /* One version a row: up to three texts each. */
 static const char *const steps[][3] = {
     { sessions, executions, others },
     { tokens },
     { half_made },
+    { half_deleted },
 };
 
 int schema_newest(void)

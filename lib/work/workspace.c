@@ -195,7 +195,7 @@ int workspace_remove(int parent, const char *name, struct remove_left *ret_left)
     return remove_tree(trash, trashed, NULL, ret_left);
 }
 
-/* Without the right to look, it is taken to have something in it. */
+/* Nothing to keep. Without the right to look, it is taken to have something in it. */
 static bool is_empty(int parent, const char *name)
 {
     int fd = fd_open_beneath(parent, name, DIRECTORY_FLAGS, 0);
@@ -203,8 +203,10 @@ static bool is_empty(int parent, const char *name)
     const struct dirent *entry;
 
     if (dir == NULL) {
+        bool gone = fd < 0 && errno == ENOENT;
+
         fd_close(fd);
-        return false;
+        return gone;
     }
     while ((entry = readdir(dir)) != NULL) {
         if (!text_equal(entry->d_name, ".") && !text_equal(entry->d_name, "..")) {

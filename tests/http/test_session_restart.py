@@ -123,16 +123,29 @@ class Restarted(unittest.TestCase):
         self.restart(signal.SIGTERM)
         self.assertEqual(self.daemon.get(short.path).status, 410)
 
+    def mark_deleting(self, *ids):
+        """What a server that is killed in the middle of a deletion leaves in the database."""
+        with harness.as_user(self.daemon.user):
+            database = sqlite3.connect(self.daemon.state + "/kernd.db")
+            for one in ids:
+                changed = database.execute("UPDATE sessions SET state = 'deleting' WHERE id = ?", [one])
+                self.assertEqual(changed.rowcount, 1)
+            database.commit()
+            database.close()
+
     def test_repairs(self):
         """
         Rows without a workspace get an empty one; workspaces without a row go, but files in them are
-        kept aside, even where a session of that id is made meanwhile.
+        kept aside, even where a session of that id is made meanwhile. What was half deleted goes.
         """
         session = sessionkit.Session(self.daemon, id="kept", labels={"a": "b"})
-        session.put("f", b"1")
+        for name in ("kept", "half-there", "half-gone"):
+            sessionkit.Session(self.daemon, id=name, labels={"a": "b"}).put("f", b"1")
         self.daemon.finish()
         workspaces = self.daemon.state + "/workspaces"
         shutil.rmtree(f"{workspaces}/session-kept")
+        shutil.rmtree(f"{workspaces}/session-half-gone")
+        self.mark_deleting("half-there", "half-gone")
         for name in ("session-orphan/deep", "session-empty", "session-taken/deep", "call-orphan/deep",
                      ".trash/del_orphan/deep", "staging_orphan/deep"):
             os.makedirs(f"{workspaces}/{name}")
@@ -140,6 +153,8 @@ class Restarted(unittest.TestCase):
             if self.daemon.user:
                 subprocess.run(["chown", "-R", self.daemon.user, f"{workspaces}/{name}"], check=True)
         self.begin()
+        for name in ("half-there", "half-gone"):
+            self.assertEqual(self.daemon.get(f"/v1/sessions/{name}").status, 404)
         taken = sessionkit.Session(self.daemon, id="taken")
         self.assertEqual(taken.names(), [])
         self.assertEqual((session.get()["labels"], session.names()), ({"a": "b"}, []))
@@ -147,7 +162,7 @@ class Restarted(unittest.TestCase):
         self.assertEqual(session.shell("cat f")["stdout"], "2")
         harness.wait_for_none(lambda: [name for name in os.listdir(workspaces) +
                                        os.listdir(workspaces + "/.trash")
-                                       if "orphan" in name or "empty" in name])
+                                       if "orphan" in name or "empty" in name or "half" in name])
         kept = os.listdir(workspaces + "/.lost")
         self.assertEqual(sorted(name.split(".")[0] for name in kept),
                          ["session-orphan", "session-taken"])

@@ -245,12 +245,12 @@ static void ends_of_life(void **state)
 
 static void what_a_start_looks_for(void **state)
 {
-    static const char *const states[] = { "ready", "creating", "expired", "ready" };
-    CLEANUP_STRV struct strv half_made = { .items = NULL };
+    static const char *const states[] = { "ready", "creating", "expired", "ready", "deleting" };
+    CLEANUP_STRV struct strv half_done = { .items = NULL };
     CLEANUP_STRV struct strv workspaces = { .items = NULL };
 
     (void)state;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         char id[16];
         struct rows_session row;
 
@@ -260,11 +260,12 @@ static void what_a_start_looks_for(void **state)
         row.owned = i != 3;
         add(row);
     }
-    assert_int_equal(rows_session_half_made(store, &half_made, NULL), 0);
-    assert_int_equal(half_made.count, 1);
-    assert_string_equal(half_made.items[0], "s1");
+    assert_int_equal(rows_session_half_done(store, &half_done, NULL), 0);
+    assert_int_equal(half_done.count, 2);
+    assert_string_equal(half_done.items[0], "s1");
+    assert_string_equal(half_done.items[1], "s4");
     assert_int_equal(rows_session_workspaces(store, &workspaces, NULL), 0);
-    assert_int_equal(workspaces.count, 2);
+    assert_int_equal(workspaces.count, 3);
     assert_string_equal(workspaces.items[0], "s0");
     assert_string_equal(workspaces.items[1], "s1");
 }

@@ -305,6 +305,7 @@ static void what_nobody_owns(void **state)
     assert_int_equal(workspace_create(parent, "empty", &other, NULL), 0);
     assert_int_equal(workspace_set_aside(parent, "empty", NULL), 0);
     assert_int_equal(workspace_set_aside(parent, "empty", NULL), 0);
+    assert_int_equal(faccessat(parent, WORKSPACE_LOST, F_OK, 0), -1); /* nothing to keep */
     assert_int_equal(workspace_set_aside(parent, WORKSPACE_LOST, NULL), -1);
     for (int i = 0; i < 2; i++) { /* also twice the same name */
         assert_int_equal(workspace_create(parent, "full", &made, NULL), 0);
