@@ -58,6 +58,12 @@ static void write_engine(struct json_out *json, const struct boxes_engine_view *
     write_features(json, view->images);
     json_out_key(json, "ready");
     json_out_bool(json, view->ready);
+    json_out_key(json, "memoryCapBound");
+    if (view->cap_bound < 0) {
+        json_out_null(json);
+    } else {
+        json_out_bool(json, view->cap_bound > 0);
+    }
     member_out_string(json, "why", view->ready ? NULL : view->failure.msg);
     member_out_string(json, "remedy",
                       view->ready || view->failure.remedy[0] == '\0' ? NULL : view->failure.remedy);

@@ -38,6 +38,7 @@ void box_release(struct box *box)
     fd_close(box->stdout_fd);
     fd_close(box->stderr_fd);
     fd_close(box->words_fd);
+    fd_close(box->report_fd);
     fd_close(box->init_listener);
     fd_close(box->driver_listener);
     fd_close(box->driver);

@@ -3,7 +3,7 @@
  * Job: the stop ladder: end a box, see that it is gone, tell the outcome.
  * Owns: the box, which it frees.
  * Threads: the box's.
- * May include: base, box, initlink, outcome, spawn.
+ * May include: base, box, ends, initlink, outcome, spawn.
  */
 #include <poll.h>
 #include <signal.h>
@@ -16,6 +16,7 @@
 #include "lib/base/log.h"
 #include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
+#include "lib/box/ends.h"
 #include "lib/box/outcome.h"
 #include "lib/box/output.h"
 
@@ -179,6 +180,7 @@ void box_end_leave(struct box *box)
         return;
     }
     gone = kill_all(box, NULL);
+    ends_hear_report(box);
     adopt_orphan(box);
     if (!box_cgroup_remove(box) || !gone) {
         log_line(LOG_DEBUG, "box_not_gone", "box", box->id, NULL);

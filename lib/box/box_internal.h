@@ -20,7 +20,7 @@ enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR, OUTPUT_STREAMS };
 
 struct box {
     struct boxes *boxes;
-    const struct boxes_engine *engine;
+    struct boxes_engine *engine;
     char id[ID_SIZE];
     int dir; /* the per-box directory */
     struct box_limits limits;
@@ -36,7 +36,8 @@ struct box {
     int stdin_fd; /* -1 once closed */
     int stdout_fd;
     int stderr_fd;
-    int words_fd; /* what the launcher itself says, of an engine with images; else -1 */
+    int words_fd;  /* what the launcher itself says, of an engine with images; else -1 */
+    int report_fd; /* its last word, struct engine_report; else -1 */
     size_t stdin_sent;
     bool stdin_waits; /* bytes wait until the program reads */
     char *scratch;    /* for reading pipes */

@@ -84,6 +84,7 @@ static int launch(struct box *box, const struct box_spec *spec, const struct end
         .private_dir = boxes->engine_dir,
         .cache_dir = boxes->cache_dir,
         .boxes_dir = boxes->boxes_dir,
+        .report_fd = ends->report >= 0 ? ENDS_REPORT : 0,
     };
     struct spawn_request request = {
         .path = box->engine->launcher,
@@ -260,6 +261,7 @@ struct box *box_start_new(struct boxes *boxes, const struct box_spec *spec)
     box->stdout_fd = -1;
     box->stderr_fd = -1;
     box->words_fd = -1;
+    box->report_fd = -1;
     box->held[OUTPUT_STDOUT].max = BOX_HELD_MAX;
     box->held[OUTPUT_STDERR].max = BOX_HELD_MAX;
     (void)id_make("box", box->id);

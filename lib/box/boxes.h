@@ -26,6 +26,11 @@ struct boxes_engine_view {
     bool standard;                    /* of calls that name none */
     bool ready;
     bool images;
+    /*
+     * Was the memory cap in force over the box that ended last, as the launcher itself saw it? 1 a
+     * ceiling at or below the cap, 0 none, -1 not told.
+     */
+    int cap_bound;
     struct err failure; /* valid unless ready */
 };
 

@@ -149,6 +149,13 @@ const char *boxes_engines_version(struct boxes *boxes, struct boxes_engine *engi
     return engine->version;
 }
 
+static int cap_bound(struct boxes_engine *engine)
+{
+    int cap = atomic_load(&engine->cap);
+
+    return cap == ENGINE_CAP_UNKNOWN ? -1 : cap == ENGINE_CAP_BOUND;
+}
+
 size_t boxes_engines(struct boxes *boxes, struct boxes_engine_view ret_views[BOXES_ENGINES_MAX])
 {
     size_t count = 0;
@@ -165,6 +172,7 @@ size_t boxes_engines(struct boxes *boxes, struct boxes_engine_view ret_views[BOX
                                             .standard = engine == boxes->standard,
                                             .ready = boxes_ready_locked(boxes, engine),
                                             .images = engine->kind->images,
+                                            .cap_bound = cap_bound(engine),
                                             .failure = engine->failure };
         (void)snprintf(view->version, sizeof(view->version), "%s",
                        boxes_engines_version(boxes, engine));

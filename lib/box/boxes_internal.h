@@ -24,11 +24,12 @@ struct boxes_identity {
     int64_t changed_ns;
 };
 
-/* One of the engines: constant but for what the lock of struct boxes guards. */
+/* One of the engines: constant but for `cap` and what the lock of struct boxes guards. */
 struct boxes_engine {
     const struct engine *kind;
     bool allowed;   /* by the configuration */
     char *launcher; /* absolute path, NULL: not found */
+    atomic_int cap; /* enum engine_cap: the last that its launcher told of */
     /* Locked: */
     char version[BOXES_VERSION_SIZE];
     bool version_known;

@@ -3,7 +3,7 @@
  * Job: make the pipes of a box and give each end to whom it belongs.
  * Owns: nothing beyond the box; the ends are the caller's.
  * Threads: the box's.
- * May include: base, box, engine, seccomp.
+ * May include: base, box, box_cgroup, engine, seccomp.
  */
 #include "lib/box/ends.h"
 
@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "lib/base/fd.h"
+#include "lib/base/log.h"
+#include "lib/box/box_cgroup.h"
 
 static int make_pipes(struct box *box, struct ends *ends, struct err *err)
 {
@@ -44,6 +46,14 @@ static int make_words(struct box *box, struct ends *ends, struct err *err)
     return 0;
 }
 
+static int make_report(struct box *box, struct ends *ends, struct err *err)
+{
+    if (fd_pipe(&box->report_fd, &ends->report) < 0) {
+        return err_set(err, ERR_IO, errno, "no pipe left: %s", err_errno_text(errno));
+    }
+    return fd_set_nonblocking(box->report_fd, true);
+}
+
 /* A template loads them in each of its boxes, from files (template_wire.h). */
 static bool has_filters(const struct box *box)
 {
@@ -65,6 +75,7 @@ int ends_make(struct box *box, struct ends *ret_ends, struct err *err)
 {
     if (make_pipes(box, ret_ends, err) < 0 ||
         (box->engine->kind->images && make_words(box, ret_ends, err) < 0) ||
+        (box->engine->kind->reports && make_report(box, ret_ends, err) < 0) ||
         (has_filters(box) && open_filters(box, ret_ends, err) < 0)) {
         return -1;
     }
@@ -79,6 +90,9 @@ size_t ends_of_launcher(const struct box *box, const struct ends *ends, int *ret
         ret_fds[count++] = ends->null;
         ret_fds[count++] = box->words_fd;
         ret_fds[count++] = box->words_fd;
+        if (ends->report >= 0) {
+            ret_fds[count++] = ends->report;
+        }
     } else {
         for (size_t i = 0; i < INIT_WIRE_STREAMS; i++) {
             ret_fds[count++] = ends->program[i];
@@ -105,6 +119,25 @@ void ends_hear_words(struct box *box, struct buf *words)
     } while (got > 0 && (box->words_fd < 0 || words->size < words->max));
 }
 
+void ends_hear_report(struct box *box)
+{
+    struct engine_report report;
+    int before;
+
+    /* Where there is no cap it tells of one that can't be reached. */
+    if (box->report_fd < 0 || box->limits.memory_bytes == 0 ||
+        read(box->report_fd, &report, sizeof(report)) != (ssize_t)sizeof(report) ||
+        report.cap == ENGINE_CAP_UNKNOWN || report.cap > ENGINE_CAP_UNBOUND) {
+        return;
+    }
+    before = atomic_exchange(&box->engine->cap, report.cap);
+    /* Told once, not of every box. */
+    if (report.cap == ENGINE_CAP_UNBOUND && before != ENGINE_CAP_UNBOUND &&
+        box_cgroup_has_memory(box)) {
+        log_line(LOG_WARNING, "cap_not_seen_by_launcher", "box", box->id, NULL);
+    }
+}
+
 void ends_close(struct ends *ends)
 {
     for (size_t i = 0; i < INIT_WIRE_STREAMS; i++) {
@@ -114,4 +147,5 @@ void ends_close(struct ends *ends)
         fd_clear(&ends->filters[i]);
     }
     fd_clear(&ends->null);
+    fd_clear(&ends->report);
 }

@@ -32,6 +32,15 @@ struct engine_root {
     bool present;
 };
 
+/* How a memory cap stood over a box, as its launcher saw it. */
+enum engine_cap { ENGINE_CAP_UNKNOWN, ENGINE_CAP_BOUND, ENGINE_CAP_UNBOUND };
+
+/* In one piece, when the program has ended. Whoever kills the launcher gets none. */
+struct engine_report {
+    uint8_t came_to_its_end; /* 1; also when set-up inside the box failed */
+    uint8_t cap;             /* enum engine_cap */
+};
+
 struct engine_plan {
     const struct box_spec *spec;
     const char *box_name; /* of this box alone */
@@ -45,6 +54,7 @@ struct engine_plan {
     const char *private_dir; /* the engine's own, in the runtime directory */
     const char *cache_dir;   /* where it keeps images */
     const char *boxes_dir;   /* parent of all box_dirs, for templates */
+    int report_fd;           /* of the launcher: it tells there what it saw; 0: none */
 };
 
 struct engine {
@@ -60,6 +70,8 @@ struct engine {
      * connection, and the launcher's 0, 1 and 2 are /dev/null and a file of kernd's.
      */
     bool images;
+    /* It writes to engine_plan.report_fd, when the box has ended, struct engine_report. */
+    bool reports;
     /* Can it be done at all? 0, or -1 NOT_SUPPORTED_HERE with the field. NULL: always. */
     int (*vet)(const struct box_spec *spec, struct err *err);
     /* The whole argument vector, argv[0] included. */

@@ -163,6 +163,9 @@ static void make_environment(const struct engine_plan *plan, char *const *own, s
     strv_addf(ret_env, "XDG_RUNTIME_DIR=%s", plan->private_dir);
     strv_addf(ret_env, "XDG_CACHE_HOME=%s", plan->cache_dir);
     strv_add_all(ret_env, "KERN_NO_SCOPE=1", "KERN_ALLOW_UNCAPPED=1", NULL);
+    if (plan->report_fd > 0) {
+        strv_addf(ret_env, "KERN_STARTED_FD=%d", plan->report_fd);
+    }
 }
 
 /* kern takes "source:target[:ro]", and has no way to write a colon. */
@@ -190,6 +193,7 @@ const struct engine engine_kern = {
     .package = "kern",
     .tasks = 1, /* the one that made the user namespace waits in it */
     .images = true,
+    .reports = true,
     .vet = vet,
     .argv = make_argv,
     .environment = make_environment,

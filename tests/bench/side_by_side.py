@@ -48,12 +48,13 @@ const CODE = { python: "1+1", bash: "echo 2", node: "console.log(2)" };
   const lines = require("readline").createInterface({ input: process.stdin });
   console.log("ready");
   for await (const line of lines) {
-    const [name, argument, seconds] = line.split(" ");
+    const [name, argument, seconds, work] = line.split(" ");
     const begun = process.hrtime.bigint();
     const passed = () => Number(process.hrtime.bigint() - begun) / 1e6;
     if (name === "load") {
       let calls = 0;
-      const caller = async () => { while (passed() < seconds * 1000) { await box.run(["true"]); calls++; } };
+      const call = work === "run" ? () => box.run(["true"]) : () => box.runCode(CODE[work], { language: work });
+      const caller = async () => { while (passed() < seconds * 1000) { await call(); calls++; } };
       await Promise.all(Array.from({ length: Number(argument) }, caller));
       console.log(calls / passed() * 1000);
     } else {
@@ -74,7 +75,8 @@ LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 ROWS = (("run true", "run -"), ("runCode python", "runCode python"),
         ("runCode bash", "runCode bash"), ("runCode node", "runCode node"),
         ("kernel cell", "cell -"), ("first answer after open", "open -"))
-CALLERS = (1, 4, 16)
+LOADS = (("run true, 1 caller", 1, "run"), ("run true, 4 callers", 4, "run"),
+         ("run true, 16 callers", 16, "run"), ("runCode python, 4 callers", 4, "python"))
 
 
 class Binding:
@@ -106,8 +108,8 @@ class Binding:
         self.process.stdin.flush()
         return float(self.answer())
 
-    def load(self, callers, seconds):
-        return self.take(f"load {callers} {seconds}")
+    def load(self, callers, work, seconds):
+        return self.take(f"load {callers} {seconds} {work}")
 
     def close(self):
         self.process.stdin.close()
@@ -185,13 +187,14 @@ class Server:
             self.ask("DELETE", made)
         return (time.perf_counter() - begun) * 1000
 
-    def load(self, callers, seconds):
+    def load(self, callers, work, seconds):
+        target, body = (self.run, RUN) if work == "run" else (f"{self.run}Code", CODE[work])
         counts, begun = [0] * callers, time.perf_counter()
 
         def call(number):
             with Caller(self.daemon) as caller:
                 while time.perf_counter() - begun < seconds:
-                    caller.ask("POST", self.run, RUN)
+                    caller.ask("POST", target, body)
                     counts[number] += 1
 
         threads = [threading.Thread(target=call, args=(i,)) for i in range(callers)]
@@ -223,7 +226,7 @@ def main():
         daemon.start()
         server, binding = Server(daemon), Binding(options, cache, home)
         print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
-        print(f"{'row':28} {'kernd':>9} {'binding':>9}")
+        print(f"{'row':32} {'kernd':>9} {'binding':>9}")
         for label, row in ROWS:
             times = {server: [], binding: []}
             for number in range(options.rounds + 1):
@@ -231,15 +234,15 @@ def main():
                     times[one].append(one.take(row))
             ours, theirs = (statistics.median(times[one][1:]) for one in (server, binding))
             behind = behind or ours > theirs
-            print(f"{label + ', ms':28} {ours:9.2f} {theirs:9.2f}", flush=True)
-        for callers in CALLERS:
+            print(f"{label + ', ms':32} {ours:9.2f} {theirs:9.2f}", flush=True)
+        for label, callers, work in LOADS:
             # Two windows each, in turn: what else the machine does is then both's.
             rates = {server: [], binding: []}
             for one in (server, binding, binding, server):
-                rates[one].append(one.load(callers, options.seconds / 2))
+                rates[one].append(one.load(callers, work, options.seconds / 2))
             ours, theirs = (statistics.mean(rates[one]) for one in (server, binding))
             behind = behind or ours < theirs
-            print(f"{f'run true, {callers} callers, 1/s':28} {ours:9.1f} {theirs:9.1f}", flush=True)
+            print(f"{label + ', 1/s':32} {ours:9.1f} {theirs:9.1f}", flush=True)
         binding.close()
         server.close()
         daemon.stop()

@@ -2,6 +2,8 @@
 """The engine kern: with the program KERN_BIN where that is set, else with a stand-in that takes
 exactly the arguments kern is to get (kern_stand_in.py)."""
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,11 +14,91 @@ import census
 import commandkit
 import harness
 import imagekit
+import kern_stand_in
 import streamkit
 
-STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kern_stand_in.py")
+STAND_IN = os.path.abspath(kern_stand_in.__file__)
 KERN = os.environ.get("KERN_BIN") or STAND_IN
 REAL = "KERN_BIN" in os.environ
+PROFILES = """\
+[[vcpu]]
+name = "small"
+backend = "host"
+cpus = 1
+"""
+
+
+class StandIn(unittest.TestCase):
+    """What checks kernd is checked by what kernd gives (tests/unit/test_engine_kern.c has the same
+    file), and by everything that is one word off."""
+
+    images = ("python:3.12-slim", "node:20-slim", "a/b@sha256:00")
+    profiles = ("vcpu:small", "vdisk:data", "vgpio:pins")
+
+    def goldens(self):
+        with open(os.path.join(os.path.dirname(STAND_IN), "kern_arguments.txt"), encoding="ascii") as file:
+            found = re.findall(r"^\[(.*)\]\n((?:.+\n)+)", file.read(), re.M)
+        self.assertGreater(len(found), 15)
+        return {name: shlex.split(text)[1:] for name, text in found}
+
+    def take(self, words):
+        """bubblewrap's words, or what is said and the exit code."""
+        try:
+            return kern_stand_in.arguments(words, self.images, self.profiles)
+        except kern_stand_in.Refused as refused:
+            return refused.words, refused.code
+
+    def test_what_kernd_gives_is_taken(self):
+        for name, words in self.goldens().items():
+            with self.subTest(golden=name):
+                taken = self.take(words)
+                if "--apparmor" in words:  # which is nowhere loaded
+                    self.assertEqual(taken[1], 125)
+                    self.assertIn("--apparmor " + words[words.index("--apparmor") + 1], taken[0])
+                    continue
+                self.assertEqual(taken[-3:], ["--", "/run/kernd-lib/kernd-init", "in-image"])
+                self.assertEqual("--unshare-net" in taken, "host" not in words)
+                self.assertEqual([taken[at + 2] for at, word in enumerate(taken)
+                                  if word in ("--bind", "--ro-bind")],
+                                 [words[at + 1].split(":")[1] for at, word in enumerate(words)
+                                  if word == "-v"])
+
+    def test_whatever_is_a_word_off_is_refused(self):
+        for name, words in self.goldens().items():
+            mounts = [at + 1 for at, word in enumerate(words) if word == "-v"][4:]
+            free = [at for at in mounts if not words[at].endswith(":ro")]  # a path has any bytes
+            for at, word in enumerate(words):
+                left_out = words[:at] + words[at + 1:]
+                doubled = words[:at] + [word] + words[at:]
+                changed = words[:at] + [word + "\1"] + words[at + 1:]
+                swapped = left_out[:at + 1] + [word] + left_out[at + 1:]
+                optional = word in self.profiles  # in any number and order
+                for wrong, fits in ((left_out, optional), (doubled, optional), (changed, at in free),
+                                    (swapped, swapped == words or optional and swapped[at] in self.profiles)):
+                    with self.subTest(golden=name, wrong=wrong):
+                        self.assertEqual(self.take(wrong)[1] == 1, not fits)
+
+    def test_values_that_do_not_belong_together(self):
+        usual = self.goldens()["the usual limits"]
+        for at, wrong in (("--memory", "1024t"), ("--memory", "0"), ("--pids-limit", "0"),
+                          ("--tmpfs", "/tmp"), ("--pull", "missing"), ("--user", "0"), ("--net", ""),
+                          ("--stop-timeout", "1"), ("--image", "--ro"), ("--image", "absent:1")):
+            words = list(usual)
+            words[words.index(at) + 1] = wrong
+            with self.subTest(wrong=f"{at} {wrong}"):
+                self.assertEqual(self.take(words)[1], 1)
+
+    def test_variables(self):
+        good = {"HOME": "/h", "PATH": "/bin", "XDG_RUNTIME_DIR": "/r/engine", "XDG_CACHE_HOME": "/c",
+                "KERN_NO_SCOPE": "1", "KERN_ALLOW_UNCAPPED": "1", "KERN_STARTED_FD": "3"}
+        kern_stand_in.variables(good)
+        for name, value in (("KERN_SCOPE", "1"), ("KERN_MANAGED", "1"), ("KERN_BUILD_STEP", "1"),
+                            ("KERN_DIRECT_CAPS", "1"), ("KERN_EXIT_KEY", "x"), ("SECRET", "x"),
+                            ("KERN_SCOPE_READY_FD", "4"), ("KERN_REQUIRE_LIMITS", "1"),
+                            ("KERN_NO_SCOPE", ""), ("KERN_ALLOW_UNCAPPED", "0"),
+                            ("XDG_RUNTIME_DIR", "/run/user/0")):
+            with self.subTest(name=name), self.assertRaises(kern_stand_in.Refused):
+                kern_stand_in.variables({**good, name: value})
 
 
 class KernCase(harness.Case):
@@ -29,6 +111,9 @@ class KernCase(harness.Case):
     def make_daemon(cls):
         user = harness.USER if os.geteuid() == 0 else None
         daemon = harness.Daemon(environment={"KERN_SCOPE": "1", "KERN_STARTED_FD": "9"})
+        daemon.environment["KERN_CONFIG"] = daemon.path("kern.toml")
+        with open(daemon.path("kern.toml"), "w", encoding="ascii") as file:
+            file.write(PROFILES)
         cache = imagekit.cache(KERN, user) if REAL else os.path.join(daemon.state, "cache")
         daemon.arguments = ["--engine", cls.engine, "--kern", KERN, "--image-cache", cache,
                             *cls.more]
@@ -49,6 +134,7 @@ class Boxes(KernCase):
         self.assertIn("/d", result["stderr"])
 
     def test_nothing_of_kern_is_in_the_programs_words(self):
+        """The stand-in says something before each box."""
         result = self.box("sh", "-c", "echo out; echo err >&2; exit 3")
         self.assertEqual((result["stdout"], result["stderr"], result["exitCode"]),
                          ("out\n", "err\n", 3))
@@ -91,6 +177,18 @@ class Boxes(KernCase):
         result = self.run_code("import time; x = b'x' * (300 << 20); time.sleep(20)", memoryMb=64)
         self.assertEqual(result["fault"]["type"], "oom", result)
 
+    def test_whether_the_cap_was_in_force_is_told_by_kern_itself(self):
+        """Behind the answer, when kern has ended; of no box without a cap."""
+        def told():
+            return self.daemon.get("/v1/capabilities").json["engines"][0]["memoryCapBound"]
+        self.box("true", memoryMb=64)
+        if not REAL:
+            census.wait_until(lambda: told() is True, harness.seconds(10), "kern's last word")
+        else:
+            self.daemon.wait_settled()
+            means = self.daemon.get("/v1/capabilities").json["enforcement"]["memory"]
+            self.assertIn(told(), (means == "cgroup", None))
+
     def test_network_is_off(self):
         self.assertNotEqual(self.run_code("import socket; socket.create_connection(('192.0.2.1', 80), 1)")["exitCode"], 0)
 
@@ -129,6 +227,37 @@ class Sessions(KernCase):
                           "securityProfile": "untrusted", "egressAllow": []})
         self.assertEqual(self.daemon.result(f"/v1/sessions/{session}/run",
                                             {"command": ["true"]})["exitCode"], 0)
+
+    def test_what_only_kern_can_do(self):
+        """Each in a session of its own, since a session is where the SDK has them."""
+        for option, value in (("profiles", ["vcpu:small"]), ("egressAllow", ["example.org"]),
+                              ("capDrop", []), ("securityProfile", "untrusted"), ("enforceLimits", False),
+                              ("network", True), ("mounts", {"/usr/share": ["/data", "ro"]})):
+            with self.subTest(option=option):
+                session = self.make(**{option: value})
+                result = self.daemon.result(f"/v1/sessions/{session}/run", {
+                    "command": ["sh", "-c", "ls -d /data 2>&1; ls /sys/class/net; touch f && echo made"]})
+                self.assertEqual((result["exitCode"], result["fault"], result["stderr"]),
+                                 (0, None, ""), result)
+                self.assertIn("made", result["stdout"])
+
+    def test_domains_are_no_network(self):
+        session = self.make(egressAllow=["example.org"])
+        result = self.daemon.result(f"/v1/sessions/{session}/runCode", {
+            "code": "import socket; socket.create_connection(('192.0.2.1', 80), 1)",
+            "language": "python"})
+        self.assertEqual((result["exitCode"], result["fault"]), (1, None), result)
+        self.assert_problem(self.daemon.post("/v1/sessions", {"egressAllow": ["example.org"],
+                                                              "network": True}),
+                            422, "bad_value", "/egressAllow")
+
+    def test_caps_that_must_hold(self):
+        """kernd's own word counts, not kern's, which is told that it need not care."""
+        reply = self.daemon.post("/v1/sessions", {"requireLimits": True})
+        if self.daemon.get("/v1/capabilities").json["enforcement"]["memory"] == "cgroup":
+            self.assertEqual(reply.status, 201, reply)
+        else:
+            self.assert_problem(reply, 422, "limits_not_enforced", "/memoryMb")
 
 
 class Refusals(KernCase):
@@ -192,7 +321,10 @@ class Both(KernCase):
         self.assertEqual([row["features"] for row in engines],
                          [["templates"], ["image", "profiles", "egressAllow", "apparmor", "capDrop",
                                           "enforceLimits"]])
-        self.assertEqual(self.daemon.get("/readyz").json, {"status": "ready", "engines": engines})
+        ready = self.daemon.get("/readyz").json
+        for row in engines + ready["engines"]:  # a box that ended meanwhile
+            self.assertIn(row.pop("memoryCapBound"), (True, False, None))
+        self.assertEqual(ready, {"status": "ready", "engines": engines})
 
     def test_a_session_keeps_its_engine(self):
         for engine, uid in (("kern", "0"), ("bubblewrap", "1000"), ("auto", "1000")):
@@ -219,10 +351,19 @@ class Replaced(harness.Case):
     def make_daemon(cls):
         daemon = harness.Daemon()
         cls.program = os.path.join(daemon.home, "kern")
-        cls.put(f'exec {STAND_IN} "$@"')
+        cls.put(cls.good(daemon))
         daemon.arguments = ["--engine", "auto", "--kern", cls.program, "--image-cache",
                             os.path.join(daemon.state, "cache")]
         return daemon
+
+    @staticmethod
+    def good(daemon):
+        """The stand-in, with a note of each box."""
+        return f"""[ "$1" = box ] && echo "$2 $4" >>{daemon.runtime}/started\nexec {STAND_IN} "$@\""""
+
+    def started(self):
+        with open(os.path.join(self.daemon.runtime, "started"), encoding="ascii") as file:
+            return file.read().split("\n")[:-1]
 
     @classmethod
     def put(cls, words):
@@ -239,9 +380,11 @@ class Replaced(harness.Case):
         return rows[0]
 
     def test_the_program_is_tried_again_when_it_changes(self):
-        row = self.rows()
-        self.assertEqual((row["ready"], row["why"], row["version"]),
-                         (True, None, "0.0.0-stand-in"))
+        for _ in range(3):
+            row = self.rows()
+            self.assertEqual((row["ready"], row["why"], row["version"]),
+                             (True, None, "0.0.0-stand-in"))
+        self.assertRegex(" ".join(self.started()), r"^box_\w+ scratch$", "one trivial box, asked once")
         self.put('[ "$1" = --version ] && echo "kern 9.9" && exit; echo "error: no more" >&2; exit 1')
         row = self.rows()
         self.assertEqual((row["ready"], row["version"]), (False, "9.9"))
@@ -251,11 +394,33 @@ class Replaced(harness.Case):
         reply = self.daemon.post("/v1/run", {"command": ["true"], "engine": "kern"})
         self.assertEqual(reply.status, 503, reply)
         self.assertIn("no more", reply.json["detail"])
-        self.put(f'exec {STAND_IN} "$@"')
+        self.put(self.good(self.daemon))
         row = self.rows()
         self.assertEqual((row["ready"], row["why"], row["version"]),
                          (True, None, "0.0.0-stand-in"))
+        self.assertEqual(len(self.started()), 2)
         self.assertEqual(self.run_command(["id", "-u"], engine="kern")["stdout"], "0\n")
+
+    def test_what_ended_it_before_the_box_was_up(self):
+        """Its own words, and never a program's exit code."""
+        self.addCleanup(self.put, self.good(self.daemon))
+        for words, code, wanted in (
+                ("error: usage: kern box NAME", 1, (422, "bad_value")),
+                ("error: config: no [[vcpu]] profile named 'x'", 1, (422, "bad_value")),
+                ("error: sandbox: -v '/a': source /a: No such file", 1, (503, "box_start_failed")),
+                ("kern: sandbox setup failed: chdir(workdir) failed", 125, (503, "box_start_failed")),
+                ("kern: cannot start '/run/kernd-lib/kernd-init'", 127, (503, "box_start_failed")),
+                ("kern: sandbox setup failed: unshare: Operation not permitted", 125,
+                 (503, "engine_unavailable")),
+                ("something new", 137, (503, "box_start_failed")),
+                ("something new", 143, (503, "box_start_failed")),
+                ("something new", 159, (503, "box_start_failed"))):
+            with self.subTest(words=words, code=code):
+                said = shlex.quote(f"kern: warning: before\n{words}\nhint: behind")
+                self.put(f"printf '%s\\n' {said} >&2; exit {code}")
+                reply = self.daemon.post("/v1/run", {"command": ["true"], "engine": "kern"})
+                self.assertEqual((reply.status, reply.json["code"]), wanted, reply)
+                self.assertIn(words, reply.json["detail"])
 
 
 class Pulls(commandkit.Case, streamkit.Case):
