@@ -144,9 +144,9 @@ static void make_argv(const struct engine_plan *plan, struct strv *ret_argv)
 
 /* What of kernd's own environment is kern's business. Its internal variables are not, whoever set
  * them, nor those that would undo what kernd asks for. */
-static const char *const passed_on[] = { "HOME",       "PATH",         "KERN_CONFIG",
-                                         "KERN_QUIET", "KERN_SECCOMP", "KERN_MAX_CONCURRENT",
-                                         "LANG",       "HTTPS_PROXY",  "XDG_CONFIG_HOME" };
+static const char *const passed_on[] = { "HOME",         "PATH",           "KERN_CONFIG",
+                                         "KERN_SECCOMP", "LANG",           "KERN_MAX_CONCURRENT",
+                                         "HTTPS_PROXY",  "XDG_CONFIG_HOME" };
 
 static void make_environment(const struct engine_plan *plan, char *const *own, struct strv *ret_env)
 {
@@ -162,7 +162,8 @@ static void make_environment(const struct engine_plan *plan, char *const *own, s
     /* Boxes of other programs are none of ours, and theirs not of us. */
     strv_addf(ret_env, "XDG_RUNTIME_DIR=%s", plan->private_dir);
     strv_addf(ret_env, "XDG_CACHE_HOME=%s", plan->cache_dir);
-    strv_add_all(ret_env, "KERN_NO_SCOPE=1", "KERN_ALLOW_UNCAPPED=1", NULL);
+    /* Quiet: which of its caps hold it would find out for each box, to tell it in prose. */
+    strv_add_all(ret_env, "KERN_NO_SCOPE=1", "KERN_ALLOW_UNCAPPED=1", "KERN_QUIET=1", NULL);
     if (plan->report_fd > 0) {
         strv_addf(ret_env, "KERN_STARTED_FD=%d", plan->report_fd);
     }

@@ -29,19 +29,30 @@ static bool is_reason(const char *line)
     return false;
 }
 
-char *remedy_kern_reason(const char *words)
+/* The line that says why, NULL: none of kern's does. */
+static const char *find_reason(const char *words)
 {
     for (const char *line = words; line != NULL && *line != '\0';) {
         size_t size = strcspn(line, "\n");
 
         if (is_reason(line)) {
-            CLEANUP_FREE char *text = alloc_printf("%.*s", (int)size, line);
-
-            return remedy_line(text);
+            return line;
         }
         line += size + (line[size] == '\n' ? 1 : 0);
     }
-    return remedy_line(words);
+    return NULL;
+}
+
+char *remedy_kern_reason(const char *words)
+{
+    const char *line = find_reason(words);
+    CLEANUP_FREE char *text = NULL;
+
+    if (line == NULL) {
+        return remedy_line(words);
+    }
+    text = alloc_printf("%.*s", (int)strcspn(line, "\n"), line);
+    return remedy_line(text);
 }
 
 int remedy_kern_explain(const char *words, const char *exit_text, const struct remedy_host *host,
@@ -66,6 +77,11 @@ int remedy_kern_explain(const char *words, const char *exit_text, const struct r
         remedy_namespaces(host, err);
         return -1;
     }
-    return err_set(err, ERR_BOX_START_FAILED, 0, "kern ended (%s) before the box was up: %s",
-                   exit_text[0] == '\0' ? "no status" : exit_text, shown);
+    (void)err_set(err, ERR_BOX_START_FAILED, 0, "kern ended (%s) before the box was up: %s",
+                  exit_text[0] == '\0' ? "no status" : exit_text, shown);
+    /* Then what speaks is a program of the image. */
+    return words[0] == '\0' || find_reason(words) != NULL
+               ? -1
+               : err_remedy(err, "if the image has an entry point, that must end by executing what "
+                                 "it is given (exec \"$@\")");
 }

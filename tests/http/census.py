@@ -52,6 +52,12 @@ def zombies(root):
     return [who for who in descendants(root) if (stat(who[0]) or "?")[0] == "Z"]
 
 
+def threads(pid):
+    """(number, name) of each thread of a process."""
+    return {(int(name), _read(pid, f"task/{name}/comm").decode().strip())
+            for name in os.listdir(f"/proc/{pid}/task")}
+
+
 def with_environment(text):
     """Pids with these bytes in their environment."""
     wanted = text.encode()

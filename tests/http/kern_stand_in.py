@@ -163,7 +163,7 @@ def variables(given):
     for name in sorted(given):
         if name not in VARIABLES and name not in ("LC_CTYPE", "PWD"):
             raise usage(f"the variable {name}")
-    for name in ("KERN_NO_SCOPE", "KERN_ALLOW_UNCAPPED"):
+    for name in ("KERN_NO_SCOPE", "KERN_ALLOW_UNCAPPED", "KERN_QUIET"):
         if given.get(name) != "1":
             raise usage(f"{name} is not 1")
     if not given.get("XDG_RUNTIME_DIR", "").endswith("/engine"):

@@ -90,12 +90,12 @@ class StandIn(unittest.TestCase):
 
     def test_variables(self):
         good = {"HOME": "/h", "PATH": "/bin", "XDG_RUNTIME_DIR": "/r/engine", "XDG_CACHE_HOME": "/c",
-                "KERN_NO_SCOPE": "1", "KERN_ALLOW_UNCAPPED": "1", "KERN_STARTED_FD": "3"}
+                "KERN_NO_SCOPE": "1", "KERN_ALLOW_UNCAPPED": "1", "KERN_QUIET": "1", "KERN_STARTED_FD": "3"}
         kern_stand_in.variables(good)
         for name, value in (("KERN_SCOPE", "1"), ("KERN_MANAGED", "1"), ("KERN_BUILD_STEP", "1"),
                             ("KERN_DIRECT_CAPS", "1"), ("KERN_EXIT_KEY", "x"), ("SECRET", "x"),
                             ("KERN_SCOPE_READY_FD", "4"), ("KERN_REQUIRE_LIMITS", "1"),
-                            ("KERN_NO_SCOPE", ""), ("KERN_ALLOW_UNCAPPED", "0"),
+                            ("KERN_NO_SCOPE", ""), ("KERN_ALLOW_UNCAPPED", "0"), ("KERN_QUIET", ""),
                             ("XDG_RUNTIME_DIR", "/run/user/0")):
             with self.subTest(name=name), self.assertRaises(kern_stand_in.Refused):
                 kern_stand_in.variables({**good, name: value})
@@ -164,6 +164,18 @@ class Boxes(KernCase):
         found = dict(line.split("=", 1) for line in result["stdout"].splitlines() if "=" in line)
         self.assertEqual((found["A"], found["HOME"]), ("b", "/tmp"))
         self.assertFalse([name for name in found if name.startswith(("KERN", "XDG"))], found)
+
+    def test_the_threads_that_start_boxes_never_end(self):
+        """kern dies with the thread that started it, not with the process."""
+        def starters():
+            return {row for row in census.threads(self.daemon.pid)
+                    if row[1].startswith(("run-", "background-", "spare-", "starter-"))}
+        before = starters()
+        self.assertGreaterEqual({name.split("-")[0] for _, name in before},
+                                {"run", "background", "spare", "starter"})
+        for result in harness.parallel(8, lambda _: self.box("true")):
+            self.assert_success(result)
+        self.assertEqual(starters(), before)
 
     def test_a_deadline_holds_for_one_that_traps_signals(self):
         begun = time.monotonic()
@@ -421,6 +433,8 @@ class Replaced(harness.Case):
                 reply = self.daemon.post("/v1/run", {"command": ["true"], "engine": "kern"})
                 self.assertEqual((reply.status, reply.json["code"]), wanted, reply)
                 self.assertIn(words, reply.json["detail"])
+                if words == "something new":  # none of kern's words: a program of the image
+                    self.assertIn("entry point", reply.json["remediation"])
 
 
 class Pulls(commandkit.Case, streamkit.Case):

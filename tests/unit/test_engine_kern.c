@@ -232,7 +232,7 @@ static void its_environment_is_made_anew(void **state)
     text = as_text(&environment);
     assert_string_equal(text, "HOME=/home/me PATH=/bin KERN_CONFIG=/etc/kern.toml "
                               "XDG_RUNTIME_DIR=/run/k/engine XDG_CACHE_HOME=/var/cache "
-                              "KERN_NO_SCOPE=1 KERN_ALLOW_UNCAPPED=1");
+                              "KERN_NO_SCOPE=1 KERN_ALLOW_UNCAPPED=1 KERN_QUIET=1");
     free(text);
     /* Ours, not the one that was there. */
     strv_done(&environment);
@@ -284,6 +284,15 @@ static void assert_meaning(const char *words, enum err_code code, const char *de
 #define WARNING "kern: warning: the memory cap is not enforced here\n"
 #define HINT "\nhint: run `kern --help` for full usage\n"
 
+static const char *remedy_of(const char *words)
+{
+    static struct err err;
+
+    err = (struct err)ERR_INIT;
+    (void)remedy_kern_explain(words, "exit 1", &plain, &err);
+    return err.remedy;
+}
+
 static void its_words_are_told_apart(void **state)
 {
     (void)state;
@@ -300,6 +309,11 @@ static void its_words_are_told_apart(void **state)
                    ERR_ENGINE_UNAVAILABLE, "no box can start here");
     assert_meaning("kernd-init: got no streams\n", ERR_BOX_START_FAILED, "got no streams");
     assert_meaning("something else", ERR_BOX_START_FAILED, "something else");
+    assert_string_equal(remedy_of("something else"),
+                        "if the image has an entry point, that must end by executing what it is "
+                        "given (exec \"$@\")");
+    assert_string_equal(remedy_of("error: sandbox: no"), "");
+    assert_string_equal(remedy_of(""), "");
     assert_meaning("", ERR_BOX_START_FAILED, "it said nothing");
 }
 
