@@ -19,10 +19,13 @@
 
 #define PLAIN_ACCOUNT "nobody"
 
-/* Kept when root's daemon changes its user; the sanitizers' own are for test builds. */
+/* Kept when root's daemon changes its user: also what the engine kern is configured by; the
+ * sanitizers' own are for test builds. */
 static const char *const kept[] = {
-    "PATH",       "LANG",          "LC_ALL",       "TZ",           "KERN_BIN",     "LISTEN_FDS",
-    "LISTEN_PID", "NOTIFY_SOCKET", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"
+    "PATH",         "LANG",         "LC_ALL",        "TZ",
+    "LISTEN_FDS",   "LISTEN_PID",   "NOTIFY_SOCKET", "KERN_BIN",
+    "KERN_CONFIG",  "KERN_SECCOMP", "HTTPS_PROXY",   "KERN_MAX_CONCURRENT",
+    "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS",  "UBSAN_OPTIONS"
 };
 
 #define KEPT_COUNT (sizeof(kept) / sizeof(kept[0]))
