@@ -156,7 +156,7 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
                      : 0,
         .driver_fd = (uint32_t)program->driver_fd,
         .file_bytes = box->limits.disk_bytes,
-        .pins = &box->pins,
+        .pins = box->fork_workspaces == NULL ? &box->pins : NULL, /* they are its boxes' */
     };
 
     if (box->begun || program->argv->count == 0) {

@@ -81,9 +81,14 @@ struct box_spec {
     bool driver;  /* make driver.sock for a program that connects back */
     /*
      * Not NULL: make a template (box_fork). The host directory that has the workspaces of the boxes
-     * to be forked; `workspace` is not looked at. It must live as long as the template.
+     * to be forked; if `workspace` is set as well, they all have that one. Their mounts are those
+     * of the template, which must be at places that a template doesn't need (lib/sandbox knows).
+     * The texts must live as long as the template.
      */
     const char *fork_workspaces;
+    const char
+        *fork_layers;      /* of a template: the host directory that has its boxes' environments */
+    bool prepares;         /* of box_fork: cell_boot_forked has something to say to the driver */
     int64_t deadline;      /* clock.h: when to give up starting it; not the box's own end */
     struct cancel *cancel; /* gives up starting too; may be NULL */
 };
@@ -180,10 +185,13 @@ int box_begin(struct box *box, const struct box_program *program, struct err *er
 /*
  * As box_start and box_begin in one, out of a template: a box made with spec.fork_workspaces whose
  * driver is up (box_driver). The new box has its driver running, which is about to connect; its
- * workspace is a directory right below the template's, writable; it has no other mounts and no
- * network. Limits and what is seen inside are as with box_start. Many threads may fork of one
- * template at once; it must not be ended before the box is (box_fork_count). 0, or -1: as
- * box_start, with BOX_START_FAILED when the template can't; nothing was run then.
+ * workspace is a directory right below the template's, or the template's own; it has no network.
+ * It has the template's mounts, and of spec->mounts at most these, read-only: a directory right
+ * below the workspace at its own place, and one right below the template's fork_layers at
+ * /run/environment. Limits and what is seen inside are as with box_start. Many threads may fork of
+ * one template at once; it must not be ended before the box is (box_fork_count). 0, or -1: as
+ * box_start, with BOX_START_FAILED when the template can't (err->sys is ESTALE where what is to be
+ * mounted is not what the caller looked at); nothing was run then.
  */
 int box_fork(struct box *template, const struct box_spec *spec, struct box **ret_box,
              struct err *err);

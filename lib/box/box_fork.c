@@ -29,13 +29,31 @@
 #include "lib/box/template_wire.h"
 
 #define FILTER_MAX ((size_t)1024 * 1024)
+#define PINS_MAX ((size_t)1024 * 1024)
+#define WORKSPACE "/workspace"
 
 int box_fork_explain(const struct buf *words, struct err *err)
 {
     const char *text = words->size == 0 ? "it ended without a word" : words->data;
 
-    return err_set(err, ERR_BOX_START_FAILED, 0, "the template made no box: %.*s",
-                   (int)strcspn(text, "\n"), text);
+    return err_set(err, ERR_BOX_START_FAILED,
+                   strstr(text, err_errno_text(ESTALE)) == NULL ? 0 : ESTALE,
+                   "the template made no box: %.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* What its boxes' programs may reach beside what every box has, for Landlock (init_wire.h). */
+static int put_pins(struct box *template, struct err *err)
+{
+    CLEANUP_BUF struct buf pins = BUF_INIT(PINS_MAX);
+
+    for (size_t i = 0; i < template->pins.count; i++) {
+        const char *pin = template->pins.items[i];
+
+        if (buf_append(&pins, pin, strlen(pin) + 1) < 0) {
+            return err_set(err, ERR_IO, 0, "too many mounts");
+        }
+    }
+    return box_put_code(template, TEMPLATE_WIRE_PINS, pins.data, pins.size, err);
 }
 
 int box_fork_prepare(struct box *template, struct err *err)
@@ -53,26 +71,60 @@ int box_fork_prepare(struct box *template, struct err *err)
             return -1;
         }
     }
-    return 0;
+    return put_pins(template, err);
 }
 
-/* The name of a workspace right below the template's; NULL: it lies elsewhere. */
+/* The name of what lies right below a directory; NULL: it lies elsewhere. */
 static const char *name_below(const char *directory, const char *path)
 {
-    const size_t size = strlen(directory);
+    const size_t size = directory == NULL ? 0 : strlen(directory);
     const char *name =
-        text_starts_with(path, directory) && path[size] == '/' ? path + size + 1 : "";
+        size > 0 && text_starts_with(path, directory) && path[size] == '/' ? path + size + 1 : "";
 
     return template_wire_is_name(name) ? name : NULL;
+}
+
+/* What the template knows the workspace by; NULL: it can't reach it, or not in this way. */
+static const char *workspace_of(const struct box *template, const struct box_spec *spec)
+{
+    if (spec->workspace_readonly != template->fork_readonly || spec->workspace_pin.inode == 0) {
+        return NULL;
+    }
+    if (template->fork_workspace == NULL) {
+        return name_below(template->fork_workspaces, spec->workspace);
+    }
+    return text_equal(template->fork_workspace, spec->workspace) ? TEMPLATE_WIRE_OWN : NULL;
+}
+
+static int fill_mount(const struct box *template, const struct box_spec *spec,
+                      const struct box_mount *mount, struct template_wire_fork *order)
+{
+    const char *inside = name_below(spec->workspace, mount->source);
+    const char *layer = name_below(template->fork_layers, mount->source);
+
+    if (mount->writable) {
+        return -1;
+    }
+    if (inside != NULL && text_equal(name_below(WORKSPACE, mount->target), inside) &&
+        mount->pin.inode != 0) {
+        (void)snprintf(order->locked, sizeof(order->locked), "%s", inside);
+        order->locked_device = mount->pin.device;
+        order->locked_inode = mount->pin.inode;
+        return 0;
+    }
+    if (layer != NULL && text_equal(mount->target, TEMPLATE_WIRE_LAYER_AT)) {
+        (void)snprintf(order->layer, sizeof(order->layer), "%s", layer);
+        return 0;
+    }
+    return -1;
 }
 
 static int fill(const struct box *box, const struct box *template, const struct box_spec *spec,
                 struct template_wire_fork *order)
 {
-    const char *name = name_below(template->fork_workspaces, spec->workspace);
+    const char *name = workspace_of(template, spec);
 
-    if (name == NULL || spec->network || spec->workspace_readonly || spec->mount_count > 0 ||
-        spec->workspace_pin.inode == 0) {
+    if (name == NULL || spec->network) {
         return -1;
     }
     *order = (struct template_wire_fork){
@@ -84,9 +136,15 @@ static int fill(const struct box *box, const struct box *template, const struct 
         .tmpfs_bytes = spec->limits.memory_bytes,
         .device = spec->workspace_pin.device,
         .inode = spec->workspace_pin.inode,
+        .prepares = spec->prepares ? 1 : 0,
     };
     (void)snprintf(order->box, sizeof(order->box), "%s", box->id);
     (void)snprintf(order->workspace, sizeof(order->workspace), "%s", name);
+    for (size_t i = 0; i < spec->mount_count; i++) {
+        if (fill_mount(template, spec, &spec->mounts[i], order) < 0) {
+            return -1;
+        }
+    }
     return 0;
 }
 

@@ -26,8 +26,11 @@ struct box {
     struct box_limits limits;
     struct strv pins;            /* see init_wire.h */
     const char *fork_workspaces; /* not NULL: a template */
-    atomic_size_t forks;         /* made of it, and not ended yet */
-    struct box *template;        /* that it was forked of, or NULL: the launcher is not there */
+    const char *fork_workspace;  /* of a template: the one that its boxes have, NULL: any */
+    const char *fork_layers;
+    bool fork_readonly;
+    atomic_size_t forks;  /* made of it, and not ended yet */
+    struct box *template; /* that it was forked of, or NULL: the launcher is not there */
     struct spawn_child launcher;
     int init_listener;
     struct initlink link;

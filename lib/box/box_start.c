@@ -249,7 +249,12 @@ struct box *box_start_new(struct boxes *boxes, const struct box_spec *spec)
 
     box->boxes = boxes;
     box->limits = spec->limits;
-    box->fork_workspaces = spec->fork_workspaces;
+    if (spec->fork_workspaces != NULL) {
+        box->fork_workspaces = spec->fork_workspaces;
+        box->fork_workspace = spec->workspace;
+        box->fork_layers = spec->fork_layers;
+        box->fork_readonly = spec->workspace_readonly;
+    }
     box->dir = -1;
     box->launcher = (struct spawn_child){ .pidfd = -1, .exec_error = -1 };
     box->init_listener = -1;

@@ -117,19 +117,43 @@ static void add_kernd(const struct engine_plan *plan, struct strv *argv)
     }
 }
 
-/* What boxes take one of each from (template_wire.h). "/" stays writable until there are some. */
+static void add_workspace(const struct box_spec *spec, const char *target, struct strv *argv)
+{
+    strv_add_all(argv, spec->workspace_readonly ? "--ro-bind" : "--bind", spec->workspace, target,
+                 NULL);
+}
+
+/*
+ * What boxes take one of each from (template_wire.h), and their mounts, aside: what a caller hands
+ * over is nowhere where a template imports from. "/" stays writable until there are some.
+ */
 static void add_shelves(const struct engine_plan *plan, struct strv *argv)
 {
+    const struct box_spec *spec = plan->spec;
+
     strv_add_all(argv, "--perms", "0700", "--tmpfs", TEMPLATE_WIRE_PRIVATE, "--ro-bind",
-                 plan->boxes_dir, TEMPLATE_WIRE_BOXES, "--bind", plan->spec->fork_workspaces,
-                 TEMPLATE_WIRE_WORKSPACES, "--dir", TEMPLATE_WIRE_LEFT, "--dir", "/workspace",
-                 "--chdir", "/workspace", NULL);
+                 plan->boxes_dir, TEMPLATE_WIRE_BOXES, NULL);
+    if (spec->workspace != NULL) {
+        add_workspace(spec, TEMPLATE_WIRE_WORKSPACES "/" TEMPLATE_WIRE_OWN, argv);
+    } else {
+        strv_add_all(argv, "--bind", spec->fork_workspaces, TEMPLATE_WIRE_WORKSPACES, NULL);
+    }
+    if (spec->fork_layers != NULL) {
+        strv_add_all(argv, "--ro-bind", spec->fork_layers, TEMPLATE_WIRE_LAYERS, NULL);
+    }
+    for (size_t i = 0; i < spec->mount_count; i++) {
+        strv_add_all(argv, spec->mounts[i].writable ? "--bind" : "--ro-bind",
+                     spec->mounts[i].source, NULL);
+        strv_addf(argv, TEMPLATE_WIRE_MOUNT, i + 1);
+        strv_add_all(argv, "--dir", spec->mounts[i].target, NULL);
+    }
+    strv_add_all(argv, "--dir", TEMPLATE_WIRE_LEFT, "--dir", TEMPLATE_WIRE_LAYER_AT, "--dir",
+                 "/workspace", "--chdir", "/workspace", NULL);
 }
 
 static void add_mounts(const struct engine_plan *plan, struct strv *argv)
 {
-    strv_add_all(argv, plan->spec->workspace_readonly ? "--ro-bind" : "--bind",
-                 plan->spec->workspace, "/workspace", NULL);
+    add_workspace(plan->spec, "/workspace", argv);
     for (size_t i = 0; i < plan->spec->mount_count; i++) {
         const struct box_mount *mount = &plan->spec->mounts[i];
 

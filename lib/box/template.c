@@ -178,19 +178,29 @@ static void become_init(pid_t program, bool outside, uint32_t landlock_abi)
 
 /* ---- the program ---- */
 
+/* What the program may reach beside what every box has; looked at when it was mounted. */
+static bool confine(const struct order *order, int ruleset)
+{
+    char layer[] = "r 0 0 " TEMPLATE_WIRE_LAYER_AT; /* INIT_WIRE_PIN */
+    char *pins[TEMPLATE_PINS_MAX + 2] = { NULL };
+
+    memcpy(pins, own.pins, own.pin_count * sizeof(*pins));
+    if (order->fork.layer[0] != '\0') {
+        pins[own.pin_count] = layer;
+    }
+    return ruleset < 0 || init_landlock_enter(ruleset, pins) == 0;
+}
+
 static void become_program(const struct order *order, int ruleset)
 {
     const struct init_wire_start limits = { .tasks = order->fork.tasks,
                                             .files = order->fork.files,
                                             .file_bytes = order->fork.file_bytes };
-    char workspace[] = "w 0 0 " WORKSPACE; /* INIT_WIRE_PIN: looked at when it was mounted */
-    char *const pins[] = { workspace, NULL };
 
     /* Building the box left none open; the program is to have 0, 1 and 2 whatever becomes of that.
      */
-    if ((ruleset >= 0 && init_landlock_enter(ruleset, pins) < 0) ||
-        close_range(STDERR_FILENO + 1, UINT_MAX, 0) < 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ||
-        chdir(WORKSPACE) < 0) {
+    if (!confine(order, ruleset) || close_range(STDERR_FILENO + 1, UINT_MAX, 0) < 0 ||
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || chdir(WORKSPACE) < 0) {
         give_up("become a program");
     }
     init_state_process();
@@ -299,24 +309,27 @@ int kernd_template_check(int connection)
 
 /*
  * Called by the driver once. Comes back with 1 in every program that is forked, as its process 2,
- * and with 0 in the template, when kernd wants no more of it.
+ * with 2 where it is to hear what kernd says before it is ready, and with 0 in the template, when
+ * kernd wants no more of it.
  */
 EXPORTED int kernd_template_serve(int connection);
 int kernd_template_serve(int connection)
 {
     const int state = PyGILState_Ensure();
     bool is_program = false;
+    int prepares = 0;
     struct order order;
 
     set_disposition(SIGCHLD, SIG_IGN); /* the first processes of boxes that ended are no zombies */
     while (!is_program && receive(connection, &order)) {
+        prepares = (int)order.fork.prepares;
         is_program = fork_box(&order);
         if (!is_program) {
             close_descriptors(&order);
         }
     }
     PyGILState_Release(state);
-    return is_program ? 1 : 0;
+    return is_program ? 1 + prepares : 0;
 }
 
 /*

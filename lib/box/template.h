@@ -26,6 +26,7 @@
 
 #define TEMPLATE_FILTERS 2
 #define TEMPLATE_FILTER_MAX ((size_t)64 * 1024)
+#define TEMPLATE_PINS_MAX 32
 
 struct template_filter {
     unsigned short count; /* instructions */
@@ -36,6 +37,8 @@ struct template_filter {
 struct template
 {
     struct template_filter filters[TEMPLATE_FILTERS];
+    char *pins[TEMPLATE_PINS_MAX]; /* what a box may reach beside what all have */
+    size_t pin_count;
     uint64_t mount_namespace; /* inode number */
 };
 

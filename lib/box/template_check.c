@@ -24,6 +24,7 @@
 #define KERND "/run/kernd/"
 #define MAPS_MAX ((size_t)4 * 1024 * 1024)
 #define ID_MAP_MAX ((size_t)4096)
+#define PINS_BYTES_MAX ((size_t)1024 * 1024)
 
 /* The directory has a link for each thread, beside its own two (fs/proc/base.c, proc_task_getattr).
  */
@@ -122,6 +123,23 @@ static bool read_filters(struct template *template)
     return true;
 }
 
+static bool read_pins(struct template *template)
+{
+    size_t size = 0;
+    char *pins = fd_read_file(KERND TEMPLATE_WIRE_PINS, PINS_BYTES_MAX, &size);
+    char *pin = pins;
+
+    if (pins == NULL || size == 0 || pins[size - 1] != '\0') {
+        return false;
+    }
+    while (pin < pins + size && strchr(pin, '/') != NULL &&
+           template->pin_count < TEMPLATE_PINS_MAX) {
+        template->pins[template->pin_count++] = pin;
+        pin += strlen(pin) + 1;
+    }
+    return pin == pins + size;
+}
+
 const char *template_check(struct template *template, int connection)
 {
     if (!is_own_user_namespace() || !are_own_mounts(template)) {
@@ -135,6 +153,9 @@ const char *template_check(struct template *template, int connection)
     }
     if (!has_no_shared_memory()) {
         return "it has memory that its children would share";
+    }
+    if (!read_pins(template)) {
+        return "it does not know what boxes may reach";
     }
     return read_filters(template) ? NULL : "it has no system call filter";
 }

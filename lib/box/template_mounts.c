@@ -9,8 +9,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/base/fd.h"
@@ -42,13 +44,17 @@ static int open_child(const char *parent, const char *name)
     return fd;
 }
 
-/* The new mount has the flags of the one it comes from: nosuid, nodev, and for boxes read-only. */
+/*
+ * The new mount has the flags of the one it comes from: nosuid, nodev, and for boxes and
+ * environments read-only. What is mounted below comes along: a caller's own workspace may have
+ * such places, which can't be uncovered here.
+ */
 static bool bind_open(int fd, const char *target)
 {
     char source[64];
 
     (void)snprintf(source, sizeof(source), "/proc/self/fd/%d", fd);
-    return mount(source, target, NULL, MS_BIND, NULL) == 0;
+    return mount(source, target, NULL, MS_BIND | MS_REC, NULL) == 0;
 }
 
 /*
@@ -71,17 +77,68 @@ static bool bind_box(const struct template_wire_fork *order)
     return bound;
 }
 
+/* Is it the very directory that kernd looked at? */
+static bool is_pinned(int fd, uint64_t device, uint64_t inode)
+{
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0) {
+        return false;
+    }
+    errno = ESTALE;
+    return (uint64_t)status.st_dev == device && (uint64_t)status.st_ino == inode;
+}
+
 static bool bind_workspace(const struct template_wire_fork *order)
 {
     int fd = open_child(TEMPLATE_WIRE_WORKSPACES, order->workspace);
-    struct stat status;
-    bool bound = false;
+    bool bound = is_pinned(fd, order->device, order->inode) && bind_open(fd, WORKSPACE);
 
-    if (fd >= 0 && fstat(fd, &status) == 0) {
-        errno = ESTALE;
-        bound = (uint64_t)status.st_dev == order->device &&
-                (uint64_t)status.st_ino == order->inode && bind_open(fd, WORKSPACE);
+    fd_close(fd);
+    return bound;
+}
+
+/* In a user namespace that is not the host's, a mount keeps what it was denied from the start. */
+static bool make_readonly(const char *target)
+{
+    struct statvfs status;
+    unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | PRIVATE_FLAGS;
+
+    if (statvfs(target, &status) < 0) {
+        return false;
     }
+    flags |= (status.f_flag & ST_NOEXEC) != 0 ? MS_NOEXEC : 0;
+    return mount(NULL, target, NULL, flags, NULL) == 0;
+}
+
+/*
+ * Another box of the session can rename it and put a link in its place at any time, so the name is
+ * looked up once: the mount is made where nobody else comes, and moved upon what was opened then.
+ */
+static bool lock_directory(const struct template_wire_fork *order)
+{
+    char target[64];
+    bool locked;
+    int fd;
+
+    if (order->locked[0] == '\0') {
+        return true;
+    }
+    fd = open_child(WORKSPACE, order->locked);
+    (void)snprintf(target, sizeof(target), "/proc/self/fd/%d", fd);
+    errno = ESTALE;
+    locked = is_pinned(fd, order->locked_device, order->locked_inode) &&
+             bind_open(fd, TEMPLATE_WIRE_LEFT) && make_readonly(TEMPLATE_WIRE_LEFT) &&
+             mount(TEMPLATE_WIRE_LEFT, target, NULL, MS_MOVE, NULL) == 0;
+    fd_close(fd);
+    return locked;
+}
+
+static bool bind_layer(const struct template_wire_fork *order)
+{
+    int fd = order->layer[0] == '\0' ? -1 : open_child(TEMPLATE_WIRE_LAYERS, order->layer);
+    bool bound = order->layer[0] == '\0' || (fd >= 0 && bind_open(fd, TEMPLATE_WIRE_LAYER_AT));
+
     fd_close(fd);
     return bound;
 }
@@ -97,6 +154,27 @@ static bool drop_private(void)
     }
     errno = EBUSY;
     return access(TEMPLATE_WIRE_BOXES, F_OK) < 0 && access(TEMPLATE_WIRE_WORKSPACES, F_OK) < 0;
+}
+
+/* What a caller named, from aside to where the box has it (a directory that bwrap made for it). */
+static bool bind_mounts(const struct template *template)
+{
+    bool bound = true;
+
+    for (size_t i = 1; bound && i < template->pin_count; i++) {
+        uint64_t device = 0;
+        uint64_t inode = 0;
+        char source[64];
+        int fd;
+
+        (void)snprintf(source, sizeof(source), TEMPLATE_WIRE_MOUNT, i);
+        fd = open(source, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        /* NOLINTNEXTLINE(cert-err34-c): kernd's own numbers */
+        bound = sscanf(template->pins[i], "%*c %" SCNu64 " %" SCNu64, &device, &inode) == 2 &&
+                is_pinned(fd, device, inode) && bind_open(fd, strchr(template->pins[i], '/'));
+        fd_close(fd);
+    }
+    return bound;
 }
 
 static bool mount_tmpfs(const struct template_wire_fork *order, const char *mode, const char *path)
@@ -161,6 +239,15 @@ const char *template_mounts_build(const struct template *template,
     }
     if (!bind_workspace(order)) {
         return "mount " WORKSPACE;
+    }
+    if (!lock_directory(order)) {
+        return "make what is installed read-only";
+    }
+    if (!bind_layer(order)) {
+        return "mount " TEMPLATE_WIRE_LAYER_AT;
+    }
+    if (!bind_mounts(template)) {
+        return "mount what the caller named";
     }
     if (!mount_tmpfs(order, "1777", "/tmp") || !mount_tmpfs(order, "0755", GUEST_ETC_HOME) ||
         !mount_tmpfs(order, "1777", "/dev/shm")) {

@@ -237,13 +237,25 @@ static int await_ready(struct cell_booted *booted, const struct cell_boot *boot,
     return 0;
 }
 
-int cell_boot_forked(struct box *box, const struct cell_boot *boot, struct cell_booted **ret_booted,
-                     struct err *err)
+static int prepare(int driver, const struct cell_boot *boot, struct err *err)
+{
+    CLEANUP_BUF struct buf frame = BUF_INIT(CELL_FRAME_MAX);
+
+    if (wire_put_prepare(&frame, boot->env == NULL ? NULL : strv_argv(boot->env),
+                         boot->preload == NULL ? NULL : strv_argv(boot->preload)) < 0 ||
+        wire_send(driver, &frame, boot->deadline) < 0) {
+        return err_set(err, ERR_BOX_START_FAILED, errno, "the driver can't be prepared");
+    }
+    return 0;
+}
+
+int cell_boot_forked(struct box *box, const struct cell_boot *boot, bool prepares,
+                     struct cell_booted **ret_booted, struct err *err)
 {
     int driver = box_driver(box, boot->deadline, boot->cancel, err);
     struct cell_booted *booted;
 
-    if (driver < 0) {
+    if (driver < 0 || (prepares && prepare(driver, boot, err) < 0)) {
         return -1;
     }
     booted = alloc_zero(1, sizeof(*booted));
@@ -265,7 +277,7 @@ int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted 
 
     return begin(box, &nothing, boot->preload, err) < 0
                ? -1
-               : cell_boot_forked(box, boot, ret_booted, err);
+               : cell_boot_forked(box, boot, false, ret_booted, err);
 }
 
 int cell_boot_template(struct box *box, const struct cell_boot *boot,
@@ -276,7 +288,8 @@ int cell_boot_template(struct box *box, const struct cell_boot *boot,
     const struct box_program program = { .argv = &argv, .env = &env };
 
     program_template(boot->preload, boot->env, &argv, &env);
-    return box_begin(box, &program, err) < 0 ? -1 : cell_boot_forked(box, boot, ret_booted, err);
+    return box_begin(box, &program, err) < 0 ? -1
+                                             : cell_boot_forked(box, boot, false, ret_booted, err);
 }
 
 int cell_run_booted(struct cell_booted *booted, const struct cell_code *code, struct box_io *io,

@@ -85,10 +85,13 @@ int cell_boot(struct box *box, const struct cell_boot *boot, struct cell_booted 
 int cell_boot_template(struct box *box, const struct cell_boot *boot,
                        struct cell_booted **ret_booted, struct err *err);
 
-/* As cell_boot in a box that was just forked (box_fork): its driver is up but for its first word.
+/*
+ * As cell_boot in a box that was just forked (box_fork): its driver is up but for its first word.
+ * With box_spec.prepares it first sets boot->env, in which PYTHONPATH counts as at a start, and
+ * imports boot->preload; these are not looked at otherwise.
  */
-int cell_boot_forked(struct box *box, const struct cell_boot *boot, struct cell_booted **ret_booted,
-                     struct err *err);
+int cell_boot_forked(struct box *box, const struct cell_boot *boot, bool prepares,
+                     struct cell_booted **ret_booted, struct err *err);
 
 /*
  * As cell_run_once in a booted box: code->env holds only what differs from the environment it was

@@ -99,17 +99,29 @@ class Request:
         self.live = bool(payload[1] & wire.FLAG_LIVE)
         self.text_max = int.from_bytes(payload[2:6], "big")
         self.number = int.from_bytes(payload[6:10], "big")
-        fields = {}
-        at = 10
-        while at < len(payload):
-            end = at + 5 + int.from_bytes(payload[at + 1 : at + 5], "big")
-            fields[payload[at]] = payload[at + 5 : end]
-            at = end
+        fields = fields_of(payload, 10)
         self.name = fields.get(wire.FIELD_NAME, b"").decode()
         self.code = fields.get(wire.FIELD_CODE, b"")
         self.stdin = fields.get(wire.FIELD_STDIN)
         self.environment = fields.get(wire.FIELD_ENVIRONMENT, b"")
         self.directory = fields.get(wire.FIELD_DIRECTORY)
+
+
+def fields_of(payload, at):
+    fields = {}
+    while at < len(payload):
+        end = at + 5 + int.from_bytes(payload[at + 1 : at + 5], "big")
+        fields[payload[at]] = payload[at + 5 : end]
+        at = end
+    return fields
+
+
+def set_environment(assignments):
+    for pair in assignments.split(b"\0"):
+        key, equals, value = pair.partition(b"=")
+        if equals:
+            posix.putenv(key, value)
+            posix.environ[key] = value  # os.environ, imported or not, is a view of this
 
 
 def receive(link):
@@ -121,11 +133,7 @@ def receive(link):
     if frame is None or frame[0] != wire.CELL:
         return None
     request = Request(frame[1])
-    for pair in request.environment.split(b"\0"):
-        key, equals, value = pair.partition(b"=")
-        if equals:
-            posix.putenv(key, value)
-            posix.environ[key] = value  # os.environ, imported or not, is a view of this
+    set_environment(request.environment)
     if request.directory is not None:
         posix.chdir(request.directory)
     return request

@@ -23,6 +23,7 @@ import driver_main  # noqa: E402
 import driver_wire as wire  # noqa: E402
 
 RTLD_NOW = 2
+TO_BE_PREPARED = 2  # kernd_template_serve
 
 
 def main():
@@ -49,11 +50,14 @@ def main():
         raise SystemExit(1)
     greeting = driver_main.greeting()
     posix.write(orders, b"%c%b%b" % (wire.READY, len(greeting).to_bytes(4, "big"), greeting))
-    if not call(serve, (orders,)):
+    became = call(serve, (orders,))
+    if not became:
         return
     # From here on: one of the boxes.
     seed_anew()
     link = wire.Link(driver_main.SOCKET)
+    if became == TO_BE_PREPARED:
+        prepare(prepared, link)
     driver_main.greet(link)
     try:
         prepared.serve(link, driver_main.WORKSPACE)
@@ -73,6 +77,18 @@ def keep_openssl():
         _ctypes.call_cdeclfunction(_ctypes.dlsym(library, "OPENSSL_init_crypto"), (0x80000, None))
     except OSError:
         return  # another version, or none
+
+
+def prepare(prepared, link):
+    """What differs from box to box before the code comes: packages, and what to import of them."""
+    fields = driver_main.fields_of(link.receive()[1], 0)
+    driver_main.set_environment(fields.get(wire.FIELD_ENVIRONMENT, b""))
+    path = posix.environ.get(b"PYTHONPATH")
+    if path:
+        # Where an interpreter has it that was started with it: behind the directory of the program.
+        sys.path[1:1] = path.decode("utf-8", "surrogateescape").split(":")
+    names = fields.get(wire.FIELD_PRELOAD, b"").decode().split("\0")
+    prepared.preload([name for name in names if name], driver_main.WORKSPACE)
 
 
 def connect():

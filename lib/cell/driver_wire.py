@@ -13,10 +13,11 @@ import posix
 # binds this to __builtins__, where functions look for them.
 BUILTINS = __builtins__ = dict(vars(builtins))
 
-CELL, INTERRUPT = 1, 2
+CELL, INTERRUPT, PREPARE = 1, 2, 3
 READY, RESULT, END = 17, 18, 19
 
 FIELD_NAME, FIELD_CODE, FIELD_STDIN, FIELD_ENVIRONMENT, FIELD_DIRECTORY = 1, 2, 3, 4, 5
+FIELD_PRELOAD = 6
 
 MODE_ONCE, MODE_KERNEL = 1, 2
 FLAG_LIVE = 1

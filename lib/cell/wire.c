@@ -21,7 +21,14 @@
 
 enum cell_flag { CELL_FLAG_LIVE = 1 };
 enum end_flag { END_FLAG_INTERRUPTED = 1 };
-enum field { FIELD_NAME = 1, FIELD_CODE, FIELD_STDIN, FIELD_ENVIRONMENT, FIELD_DIRECTORY };
+enum field {
+    FIELD_NAME = 1,
+    FIELD_CODE,
+    FIELD_STDIN,
+    FIELD_ENVIRONMENT,
+    FIELD_DIRECTORY,
+    FIELD_PRELOAD
+};
 
 static uint32_t get_u32(const char *data)
 {
@@ -190,22 +197,22 @@ static int put_text_field(struct buf *out, enum field tag, const char *text)
     return put_field(out, tag, text, text == NULL ? 0 : strlen(text));
 }
 
-static int put_environment(struct buf *out, char *const *environment)
+/* Each with its NUL byte. */
+static int put_texts(struct buf *out, enum field tag, char *const *texts)
 {
     size_t size = 0;
 
-    if (environment == NULL || environment[0] == NULL) {
+    if (texts == NULL || texts[0] == NULL) {
         return 0;
     }
-    for (size_t i = 0; environment[i] != NULL; i++) {
-        size += strlen(environment[i]) + 1;
+    for (size_t i = 0; texts[i] != NULL; i++) {
+        size += strlen(texts[i]) + 1;
     }
-    if (size > UINT32_MAX || put_u8(out, FIELD_ENVIRONMENT) < 0 ||
-        put_u32(out, (uint32_t)size) < 0) {
+    if (size > UINT32_MAX || put_u8(out, tag) < 0 || put_u32(out, (uint32_t)size) < 0) {
         return -1;
     }
-    for (size_t i = 0; environment[i] != NULL; i++) {
-        if (buf_append(out, environment[i], strlen(environment[i]) + 1) < 0) {
+    for (size_t i = 0; texts[i] != NULL; i++) {
+        if (buf_append(out, texts[i], strlen(texts[i]) + 1) < 0) {
             return -1;
         }
     }
@@ -235,7 +242,7 @@ int wire_put_cell(struct buf *out, const struct wire_cell *cell)
         put_u32(out, cell->number) < 0 || put_text_field(out, FIELD_NAME, cell->name) < 0 ||
         put_field(out, FIELD_CODE, cell->code, cell->code_size) < 0 ||
         put_field(out, FIELD_STDIN, cell->stdin_data, cell->stdin_size) < 0 ||
-        put_environment(out, cell->environment) < 0 ||
+        put_texts(out, FIELD_ENVIRONMENT, cell->environment) < 0 ||
         put_text_field(out, FIELD_DIRECTORY, cell->directory) < 0) {
         return -1;
     }
@@ -248,4 +255,16 @@ int wire_put_interrupt(struct buf *out, uint32_t number)
         return -1;
     }
     return put_u32(out, number);
+}
+
+int wire_put_prepare(struct buf *out, char *const *environment, char *const *preload)
+{
+    size_t start = out->size;
+
+    if (put_u8(out, WIRE_PREPARE) < 0 || put_u32(out, 0) < 0 ||
+        put_texts(out, FIELD_ENVIRONMENT, environment) < 0 ||
+        put_texts(out, FIELD_PRELOAD, preload) < 0) {
+        return -1;
+    }
+    return close_frame(out, start);
 }

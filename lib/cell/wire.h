@@ -11,6 +11,8 @@
  *                (u8 tag, u32 size, bytes)
  *                                            <-   RESULT  a bundle (bundle.h), as it happens
  *     INTERRUPT  u32 number of the cell      ->           beside a SIGINT through kernd-init
+ *     PREPARE    fields                      ->           to a driver that was forked and waits for
+ *                                                         it (box_spec.prepares), before READY
  *                                            <-   END     u32 number, i32 exit code, u8 flags
  *
  * In mode ONCE there is one cell and no END: the driver becomes the program and its exit is the
@@ -33,6 +35,7 @@
 enum wire_type {
     WIRE_CELL = 1,
     WIRE_INTERRUPT = 2,
+    WIRE_PREPARE = 3,
     WIRE_READY = 17,
     WIRE_RESULT = 18,
     WIRE_END = 19,
@@ -113,5 +116,7 @@ int wire_send(int fd, const struct buf *frame, int64_t deadline);
 /* Appends the frame to out. 0, or -1 at out's maximum. */
 int wire_put_cell(struct buf *out, const struct wire_cell *cell);
 int wire_put_interrupt(struct buf *out, uint32_t number);
+/* NULL-terminated lists, "K=V" to set and names of modules to import; either may be NULL. */
+int wire_put_prepare(struct buf *out, char *const *environment, char *const *preload);
 
 #endif

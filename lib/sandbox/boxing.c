@@ -8,6 +8,7 @@
 #include "lib/sandbox/boxing.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "lib/base/alloc.h"
@@ -23,6 +24,7 @@
 
 /* A launcher that takes longer than this is broken; a program's own deadline starts after it. */
 #define LAUNCH_S 15
+#define EXTRA_MOUNTS 2 /* what is installed, an environment */
 #define MIB (UINT64_C(1) << 20)
 
 /* A link there is the box's own play. */
@@ -59,15 +61,42 @@ static void add_layer(const char *path, struct box_mount *mounts, size_t *count)
     }
 }
 
-static void fill_mounts(const struct run_request *request, struct box_mount *mounts)
+struct box_mount *boxing_mounts(const struct run_mount *mounts, size_t count)
 {
-    for (size_t i = 0; i < request->mount_count; i++) {
-        mounts[i] = (struct box_mount){ .source = request->mounts[i].source,
-                                        .target = request->mounts[i].target,
-                                        .writable = request->mounts[i].writable,
-                                        .pin = { .device = request->mounts[i].device,
-                                                 .inode = request->mounts[i].inode } };
+    struct box_mount *made = alloc_zero(count + EXTRA_MOUNTS, sizeof(*made));
+
+    for (size_t i = 0; i < count; i++) {
+        made[i] =
+            (struct box_mount){ .source = mounts[i].source,
+                                .target = mounts[i].target,
+                                .writable = mounts[i].writable,
+                                .pin = { .device = mounts[i].device, .inode = mounts[i].inode } };
     }
+    return made;
+}
+
+/* Host paths of what a box may have of packages. */
+struct packages {
+    char *deps;  /* of its session */
+    char *layer; /* of its environment, NULL: none */
+};
+
+static struct packages packages_of(const struct boxing *boxing)
+{
+    const char *environment = boxing->request->environment;
+
+    return (struct packages){
+        .deps = alloc_printf("%s/%s", boxing->workspace, SESSION_DEPS),
+        .layer = environment == NULL
+                     ? NULL
+                     : environments_path(boxing->sandbox->environments, environment),
+    };
+}
+
+static void packages_done(struct packages *packages)
+{
+    free(packages->deps);
+    free(packages->layer);
 }
 
 /* But for its mounts. */
@@ -113,21 +142,19 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
 {
     const struct run_request *request = boxing->request;
     struct box *box = NULL;
-    CLEANUP_FREE struct box_mount *mounts = alloc_zero(request->mount_count + 2, sizeof(*mounts));
-    CLEANUP_FREE char *layer =
-        request->environment == NULL
-            ? NULL
-            : environments_path(boxing->sandbox->environments, request->environment);
-    CLEANUP_FREE char *deps = alloc_printf("%s/%s", boxing->workspace, SESSION_DEPS);
+    CLEANUP_FREE struct box_mount *mounts = boxing_mounts(request->mounts, request->mount_count);
+    struct packages packages = packages_of(boxing);
     struct box_spec spec = spec_of(boxing);
+    int failed;
 
     spec.mounts = mounts;
     spec.mount_count = request->mount_count;
     choice_extras(&request->choice, &spec.extras);
-    fill_mounts(request, mounts);
-    lock_deps(boxing, deps, mounts, &spec.mount_count);
-    add_layer(layer, mounts, &spec.mount_count);
-    if (box_start(boxing->sandbox->boxes, &spec, &box, err) == 0) {
+    lock_deps(boxing, packages.deps, mounts, &spec.mount_count);
+    add_layer(packages.layer, mounts, &spec.mount_count);
+    failed = box_start(boxing->sandbox->boxes, &spec, &box, err);
+    packages_done(&packages);
+    if (failed == 0) {
         return vet(box, request, ret_box, err);
     }
     /* The call's own time has not begun: a launcher that hangs is a box that can't start. */
@@ -137,14 +164,23 @@ int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *
     return -1;
 }
 
-int boxing_fork(const struct boxing *boxing, struct box *template, int64_t deadline,
+int boxing_fork(const struct boxing *boxing, struct box *template, const struct boxing_fork *how,
                 struct box **ret_box, struct err *err)
 {
+    struct packages packages = packages_of(boxing);
     struct box_spec spec = spec_of(boxing);
+    struct box_mount mounts[EXTRA_MOUNTS];
     struct box *box;
+    int failed;
 
-    spec.deadline = deadline;
-    return box_fork(template, &spec, &box, err) < 0 ? -1 : vet(box, boxing->request, ret_box, err);
+    spec.deadline = how->deadline;
+    spec.prepares = how->prepares;
+    spec.mounts = mounts;
+    lock_deps(boxing, packages.deps, mounts, &spec.mount_count);
+    add_layer(packages.layer, mounts, &spec.mount_count);
+    failed = box_fork(template, &spec, &box, err);
+    packages_done(&packages);
+    return failed < 0 ? -1 : vet(box, boxing->request, ret_box, err);
 }
 
 bool boxing_has_deps(const struct boxing *boxing)

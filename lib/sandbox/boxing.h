@@ -13,6 +13,7 @@
 #include "lib/sandbox/run.h"
 
 struct box;
+struct box_mount;
 struct sandbox;
 
 /* One box to be: borrowed pointers. */
@@ -23,16 +24,28 @@ struct boxing {
     int root;                          /* the same, open */
     struct cancel *cancel;
     bool driver; /* a program connects back */
+    bool ahead;  /* of its call: there is time to import what that wants preloaded */
 };
 
 /* As box_start. */
 int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *err);
 
+/* Of a request, for a box; the caller frees it, what it points to is borrowed. */
+struct box_mount *boxing_mounts(const struct run_mount *mounts, size_t count);
+
 /* Did a setup of this session install something? */
 bool boxing_has_deps(const struct boxing *boxing);
 
-/* As boxing_start, but forked of a template (box_fork), until the deadline: it has its driver. */
-int boxing_fork(const struct boxing *boxing, struct box *template, int64_t deadline,
+struct boxing_fork {
+    int64_t deadline;
+    bool prepares; /* box_spec.prepares */
+};
+
+/*
+ * As boxing_start, but forked of a template (box_fork) that has the request's mounts: its driver
+ * is about to connect.
+ */
+int boxing_fork(const struct boxing *boxing, struct box *template, const struct boxing_fork *how,
                 struct box **ret_box, struct err *err);
 
 /* Appends the variables of the request's program, see guest_env.h. */

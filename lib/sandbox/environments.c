@@ -51,6 +51,11 @@ static enum environments_state state_of(const struct rows_environment *row)
                                                                       : ENVIRONMENTS_FAILED;
 }
 
+const char *environments_parent(const struct environments *environments)
+{
+    return environments->path;
+}
+
 char *environments_path(const struct environments *environments, const char *id)
 {
     return alloc_printf("%s/%s", environments->path, id);

@@ -74,6 +74,9 @@ int environments_delete(struct sandbox *sandbox, const char *id, struct err *err
 /* Is it there? 0, or -1 ENVIRONMENT_NOT_FOUND. With sessions.making held it stays there. */
 int environments_check(struct sandbox *sandbox, const char *id, struct err *err);
 
+/* Host path below which they all lie; borrowed. */
+const char *environments_parent(const struct environments *environments);
+
 /* Host path of its directory, a fresh string. */
 char *environments_path(const struct environments *environments, const char *id);
 

@@ -85,7 +85,8 @@ struct spare *spare_boot(struct sandbox *sandbox, const struct shelf *shelf, str
                              .workspace = shelf->workspace,
                              .root = -1,
                              .cancel = cancel,
-                             .driver = shelf->driver };
+                             .driver = shelf->driver,
+                             .ahead = true };
 
     spare->sandbox = sandbox;
     if (open_place(sandbox, shelf, spare, NULL) < 0) {

@@ -7,6 +7,7 @@
  */
 #include "lib/sandbox/templates.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@
 
 #define LANE_QUEUE 16
 #define FORK_S 5
+/* With modules of packages to import, ahead of the call. */
+#define IMPORT_S 20
 #define IDLE_NS (600 * CLOCK_NS_PER_S)
 
 struct templates *templates_new(struct sandbox *sandbox, bool enabled, struct err *err)
@@ -61,14 +64,13 @@ static void end(struct template *template)
 /* ---- forking ---- */
 
 /* Locked: one that takes orders, else NULL, and then one is on its way if it can be. */
-static struct template *find(struct templates *templates, const struct run_request *request)
+static struct template *find(struct templates *templates, const struct templates_kind *kind)
 {
-    const double cpus = request->limits.cpus;
     bool coming = false;
 
     for (struct template *at = templates->first; at != NULL; at = at->next) {
-        if (at->cpus < cpus || at->cpus > cpus || at->state == TEMPLATE_RETIRED ||
-            !strv_equal(&at->preload, &request->preload)) {
+        if (at->state == TEMPLATE_RETIRED || at->state == TEMPLATE_WANTED ||
+            !templates_kind_equal(&at->kind, kind)) {
             continue;
         }
         if (at->state == TEMPLATE_BOOTING) {
@@ -80,41 +82,9 @@ static struct template *find(struct templates *templates, const struct run_reque
         }
     }
     if (!coming) {
-        templates_boot(templates, cpus, &request->preload);
+        templates_boot(templates, kind);
     }
     return NULL;
-}
-
-/* Is its workspace one of kernd's own, which a template can reach? */
-static bool is_owned(const struct boxing *boxing)
-{
-    const char *parent = boxing->sandbox->workspaces_path;
-    const size_t size = strlen(parent);
-
-    return text_starts_with(boxing->workspace, parent) && boxing->workspace[size] == '/' &&
-           strchr(boxing->workspace + size + 1, '/') == NULL;
-}
-
-/* Templates are bubblewrap's, of the host's own files. */
-static bool is_plain(const struct boxing *boxing)
-{
-    const struct choice *choice = &boxing->request->choice;
-    const char *standard;
-    const char *other;
-
-    boxes_engines_names(boxing->sandbox->boxes, &standard, &other);
-    return text_equal(choice->engine == NULL ? standard : choice->engine, "bubblewrap");
-}
-
-static bool can_be_forked(const struct boxing *boxing)
-{
-    const struct run_request *request = boxing->request;
-
-    return is_plain(boxing) && boxing->driver &&
-           (request->kind == RUN_CODE || request->kind == RUN_CELL) &&
-           request->language == RUN_PYTHON && !request->network && !request->workspace_readonly &&
-           request->mount_count == 0 && request->cwd == NULL && request->environment == NULL &&
-           !request->boot && boxing->root >= 0 && is_owned(boxing) && !boxing_has_deps(boxing);
 }
 
 /* Modules may have read, when they were imported, what the call would have otherwise. */
@@ -132,24 +102,51 @@ static bool is_overridden(const struct strv *env, const struct strv *change)
     return false;
 }
 
+/* What kernd-made directories of packages add to an interpreter's start. */
+static bool is_of_packages(const char *assignment)
+{
+    return text_starts_with(assignment, "PYTHONPATH=") ||
+           text_starts_with(assignment, "NODE_PATH=");
+}
+
+/*
+ * What the box is to have in its environment before its code comes: the template's variables, and
+ * where packages are found, which its driver is told (box_spec.prepares).
+ */
+static void base_env(const struct template *template, const struct boxing *boxing,
+                     const struct strv *env, struct strv *ret_base)
+{
+    const bool packages = boxing->request->environment != NULL || boxing_has_deps(boxing);
+
+    strv_copy(ret_base, &template->env);
+    for (size_t i = 0; packages && i < env->count; i++) {
+        if (is_of_packages(env->items[i])) {
+            strv_add(ret_base, env->items[i]);
+        }
+    }
+}
+
 /* Sets the environment of the spare to what differs between it and the call's. */
 static struct template *take(struct templates *templates, const struct boxing *boxing,
-                             struct spare *spare)
+                             const struct templates_kind *kind, struct spare *spare)
 {
     CLEANUP_STRV struct strv env = { 0 };
     struct template *template;
 
     boxing_env(boxing, &env);
     (void)pthread_mutex_lock(&templates->lock);
-    template = find(templates, boxing->request);
-    if (template != NULL && guest_env_change(&template->env, &env, &spare->change) &&
-        !(template->preload.count > 0 && is_overridden(&template->env, &spare->change))) {
-        strv_copy(&spare->env, &template->env);
+    template = find(templates, kind);
+    if (template != NULL) {
+        base_env(template, boxing, &env, &spare->env);
+    }
+    if (template != NULL && guest_env_change(&spare->env, &env, &spare->change) &&
+        !(kind->preload.count > 0 && is_overridden(&template->env, &spare->change))) {
         template->users++;
         template->forks++;
         template->used_ns = clock_mono_ns();
         templates_boot_renew(template);
     } else {
+        strv_done(&spare->env);
         strv_done(&spare->change);
         template = NULL;
     }
@@ -157,18 +154,40 @@ static struct template *take(struct templates *templates, const struct boxing *b
     return template;
 }
 
-static int fork_and_meet(struct template *template, const struct boxing *boxing,
-                         struct spare *spare, struct err *err)
+/* Borrowed: what the driver hears before it is ready, see base_env. */
+static bool says_something(const struct template *template, const struct boxing *boxing,
+                           const struct spare *spare, struct strv *ret_env,
+                           const struct strv **ret_preload)
 {
-    const struct cell_boot how = { .language = CELL_PYTHON,
-                                   .deadline = clock_deadline_after_s(FORK_S),
-                                   .cancel = boxing->cancel };
+    const bool packages = spare->env.count > template->env.count;
+
+    for (size_t i = template->env.count; i < spare->env.count; i++) {
+        strv_add(ret_env, spare->env.items[i]);
+    }
+    /* The template has imported them, unless packages of the call may be what is meant. */
+    *ret_preload = packages && boxing->ahead ? &boxing->request->preload : NULL;
+    return packages;
+}
+
+/* *ret_blameless: what failed may be what packages of the call do as they are imported. */
+static int fork_and_meet(struct template *template, const struct boxing *boxing,
+                         struct spare *spare, bool *ret_blameless, struct err *err)
+{
+    CLEANUP_STRV struct strv env = { 0 };
+    struct cell_boot boot = { .language = CELL_PYTHON,
+                              .env = &env,
+                              .deadline = clock_deadline_after_s(boxing->ahead ? IMPORT_S : FORK_S),
+                              .cancel = boxing->cancel };
+    const bool prepares = says_something(template, boxing, spare, &env, &boot.preload);
+    const struct boxing_fork how = { .deadline = clock_deadline_after_s(FORK_S),
+                                     .prepares = prepares };
     struct box_outcome outcome;
 
-    if (boxing_fork(boxing, template->box, how.deadline, &spare->box, err) < 0) {
+    if (boxing_fork(boxing, template->box, &how, &spare->box, err) < 0) {
         return -1;
     }
-    if (cell_boot_forked(spare->box, &how, &spare->booted, err) < 0) {
+    if (cell_boot_forked(spare->box, &boot, prepares, &spare->booted, err) < 0) {
+        *ret_blameless = prepares;
         box_end(CLEANUP_TAKE(spare->box), NULL, &outcome);
         return -1;
     }
@@ -176,7 +195,13 @@ static int fork_and_meet(struct template *template, const struct boxing *boxing,
 }
 
 /* The caller's own doing says nothing of the template. */
-static void give_back(struct template *template, const struct err *failure)
+static bool is_own_doing(const struct err *failure)
+{
+    return failure->code == ERR_CANCELLED || failure->code == ERR_LIMITS_NOT_ENFORCED ||
+           failure->sys == ESTALE;
+}
+
+static void give_back(struct template *template, const struct err *failure, bool blameless)
 {
     struct templates *templates = template->templates;
 
@@ -185,7 +210,7 @@ static void give_back(struct template *template, const struct err *failure)
     if (failure->code == ERR_NONE) {
         templates->forks++;
         templates->failures = 0;
-    } else if (failure->code != ERR_CANCELLED && failure->code != ERR_LIMITS_NOT_ENFORCED) {
+    } else if (!blameless && !is_own_doing(failure)) {
         templates_boot_retire(template);
         templates_boot_failed(templates, failure->msg);
     }
@@ -196,22 +221,25 @@ static void give_back(struct template *template, const struct err *failure)
 bool templates_fork(struct templates *templates, const struct boxing *boxing, struct spare *spare)
 {
     struct err failure = ERR_INIT;
+    struct templates_kind kind;
     struct template *template;
+    bool blameless = false;
     bool forked;
 
-    if (!templates->enabled || !can_be_forked(boxing)) {
+    if (!templates->enabled || !templates_kind_of(boxing, &kind)) {
         return false;
     }
-    template = take(templates, boxing, spare);
+    template = take(templates, boxing, &kind, spare);
+    templates_kind_done(&kind);
     if (template == NULL) {
         return false;
     }
-    forked = fork_and_meet(template, boxing, spare, &failure) == 0;
+    forked = fork_and_meet(template, boxing, spare, &blameless, &failure) == 0;
     if (!forked) {
         strv_done(&spare->env);
         strv_done(&spare->change);
     }
-    give_back(template, &failure);
+    give_back(template, &failure, blameless);
     return forked;
 }
 
@@ -254,7 +282,8 @@ void templates_age(struct templates *templates, int64_t now_ns)
 
     (void)pthread_mutex_lock(&templates->lock);
     for (struct template *at = templates->first; at != NULL; at = at->next) {
-        if (at->state == TEMPLATE_UP && at->used_ns + IDLE_NS < now_ns) {
+        if (at->used_ns + IDLE_NS < now_ns &&
+            (at->state == TEMPLATE_UP || at->state == TEMPLATE_WANTED)) {
             templates_boot_retire(at);
         }
     }

@@ -12,10 +12,12 @@
 #include "lib/base/pool.h"
 #include "lib/base/strv.h"
 #include "lib/sandbox/templates.h"
+#include "lib/sandbox/templates_kind.h"
 
 #define TEMPLATES_FORKS_MAX 1000
 
 enum template_state {
+    TEMPLATE_WANTED, /* by one call, which says little of what follows: there is nothing to it */
     TEMPLATE_BOOTING,
     TEMPLATE_UP,
     TEMPLATE_STALE,  /* takes orders until its successor is up */
@@ -27,9 +29,8 @@ struct template
     struct pool_job job;
     struct templates *templates;
     enum template_state state;
-    double cpus;
-    struct strv preload; /* modules it has imported */
-    struct strv env;     /* what it was booted with */
+    struct templates_kind kind;
+    struct strv env; /* what it was booted with */
     struct budget_claim memory;
     struct box *box;
     struct cell_booted *booted;
@@ -56,9 +57,11 @@ struct templates {
 
 /* What these do is done under the lock. */
 
-/* Boots one with these modules for calls with these cpus, if there is room and the last ones did
- * not fail. */
-void templates_boot(struct templates *templates, double cpus, const struct strv *preload);
+/*
+ * Boots one of this kind, if there is room, or one that is unused can make way, and the last ones
+ * did not fail. Of a private kind (templates_kind.h) only for the second call that comes.
+ */
+void templates_boot(struct templates *templates, const struct templates_kind *kind);
 
 /*
  * To be called at each fork: once it made its boxes, or is old, a successor is ordered. It takes

@@ -138,7 +138,7 @@ static void run(struct fixture *fixture, const char *code, struct cellkit_result
     if (box_fork(fixture->box, &spec, &box, &err) < 0) {
         fail_msg("box_fork: %s", err.msg);
     }
-    if (cell_boot_forked(box, &boot, &booted, &err) < 0 ||
+    if (cell_boot_forked(box, &boot, false, &booted, &err) < 0 ||
         cell_run_booted(booted, &what, &result->io, &result->stop, &err) < 0) {
         fail_msg("cell_boot_forked: %s", err.msg);
     }
@@ -347,7 +347,7 @@ static void boxes_outlive_their_template(void **state)
 
     (void)state;
     assert_int_equal(box_fork(fixture->box, &spec, &box, &err), 0);
-    assert_int_equal(cell_boot_forked(box, &boot, &booted, &err), 0);
+    assert_int_equal(cell_boot_forked(box, &boot, false, &booted, &err), 0);
     box_fork_close(fixture->box);
     for (int i = 0; i < 1000 && box_lives(fixture->box); i++) {
         (void)usleep(10000); /* it is told when it has ended */

@@ -5,12 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
+#include "lib/box/box_internal.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/templates_internal.h"
 
@@ -49,15 +52,17 @@ static int set_up(void **state)
 
     fixture->sandbox.budget = budget_new(UINT64_C(1) << 30);
     fixture->templates.sandbox = &fixture->sandbox;
-    fixture->templates.lane = pool_new("template", 1, 4, &err);
+    fixture->templates.lane = pool_new("template", 1, 16, &err);
     assert_non_null(fixture->templates.lane);
     (void)sem_init(&fixture->taken.runs, 0, 0);
     (void)sem_init(&fixture->taken.end, 0, 0);
     fixture->taken.job = (struct pool_job){ .run = take_thread, .drop = drop };
     assert_int_equal(pool_submit(fixture->templates.lane, &fixture->taken.job, &err), 0);
     (void)sem_wait(&fixture->taken.runs);
-    *old = (struct template){ .templates = &fixture->templates, .state = TEMPLATE_UP, .cpus = 1 };
-    old->born_ns = clock_mono_ns();
+    *old = (struct template){ .templates = &fixture->templates,
+                              .state = TEMPLATE_UP,
+                              .kind = { .cpus = 1 } };
+    old->born_ns = old->used_ns = clock_mono_ns();
     fixture->templates.first = fixture->old = old;
     *state = fixture;
     return 0;
@@ -128,7 +133,7 @@ static void one_of_other_calls_is_none(void **state)
 {
     struct fixture *fixture = *state;
 
-    templates_boot(&fixture->templates, 2, &fixture->old->preload);
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 2 });
     fixture->old->forks = TEMPLATES_FORKS_MAX;
     templates_boot_renew(fixture->old);
     assert_int_equal(count(fixture, TEMPLATE_BOOTING), 2);
@@ -161,6 +166,89 @@ static void one_that_failed_is_ordered_again(void **state)
     assert_int_equal(count(fixture, TEMPLATE_BOOTING), 1);
 }
 
+/* Of places that a caller named, once is not often enough: most such calls are not repeated. */
+static void one_of_a_callers_places_is_for_the_second_call(void **state)
+{
+    struct fixture *fixture = *state;
+    char place[] = "/srv/0";
+    struct templates_kind kind = { .cpus = 1, .workspace = place, .inode = 7 };
+
+    templates_boot(&fixture->templates, &kind);
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 0);
+    kind.inode = 8; /* another directory in its place */
+    templates_boot(&fixture->templates, &kind);
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 0);
+    kind.inode = 7;
+    templates_boot(&fixture->templates, &kind);
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 1);
+    /* What was wanted once is forgotten when much else was. */
+    for (int i = 0; i < 50; i++) {
+        kind.inode = 100 + (uint64_t)i;
+        templates_boot(&fixture->templates, &kind);
+    }
+    assert_int_equal(count(fixture, TEMPLATE_WANTED), 16);
+    kind.inode = 100;
+    templates_boot(&fixture->templates, &kind);
+    kind.inode = 149;
+    templates_boot(&fixture->templates, &kind);
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 2);
+}
+
+/* No more than eight: one that nobody used for a while makes way, and no other. */
+static void one_that_is_unused_makes_way(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 2; i <= 8; i++) {
+        templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = i });
+    }
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 7);
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 9 });
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 7);
+    assert_int_equal(fixture->old->state, TEMPLATE_UP);
+    fixture->old->used_ns -= 60 * CLOCK_NS_PER_S;
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 9 });
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 8);
+    assert_int_equal(fixture->old->state, TEMPLATE_RETIRED);
+}
+
+static bool has_ended(int connection)
+{
+    char byte;
+
+    return recv(connection, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+/*
+ * Calls that have chosen a template, and have not yet sent it their orders, when its successor
+ * comes up: it hears both orders before it hears that no more will come.
+ */
+static void one_that_is_replaced_still_hears_its_orders(void **state)
+{
+    struct fixture *fixture = *state;
+    struct box box = { .driver = -1 };
+    int ends[2];
+    char heard[16];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    box.driver = ends[0];
+    fixture->old->box = &box;
+    fixture->old->users = 2;
+    templates_boot_retire(fixture->old);
+    assert_int_equal(send(box.driver, "one", 3, MSG_NOSIGNAL), 3);
+    fixture->old->users--;
+    templates_boot_let_go(fixture->old);
+    assert_int_equal(send(box.driver, "two", 3, MSG_NOSIGNAL), 3);
+    assert_int_equal(recv(ends[1], heard, sizeof(heard), MSG_DONTWAIT), 6);
+    assert_false(has_ended(ends[1]));
+    fixture->old->users--;
+    templates_boot_let_go(fixture->old);
+    assert_true(has_ended(ends[1]));
+    fixture->old->box = NULL;
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +260,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(where_memory_is_short_it_is_ordered_later, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(one_that_failed_is_ordered_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_of_a_callers_places_is_for_the_second_call, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(one_that_is_unused_makes_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_is_replaced_still_hears_its_orders, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
