@@ -21,10 +21,17 @@ static const struct cgroup_tree *tree_of(const struct box *box)
     return &box->boxes->cgroups;
 }
 
+/* What is in it beside the caller's: kernd-init, and the launcher of a box that was not forked. */
+static uint32_t own_tasks(const struct box *box)
+{
+    return box->template == NULL ? 2 : 1;
+}
+
 static struct cgroup_limits limits_of(const struct box *box)
 {
     return (struct cgroup_limits){ .memory_bytes = box->limits.memory_bytes,
                                    .pids = box->limits.pids,
+                                   .own_tasks = own_tasks(box),
                                    .cpus = box->limits.cpus };
 }
 
@@ -111,6 +118,11 @@ static int64_t since(int64_t now, int64_t before)
     return now < 0 || before < 0 ? now : now - before;
 }
 
+static int64_t more_than(int64_t all, int64_t some)
+{
+    return all > some ? all - some : 0;
+}
+
 void box_cgroup_read(const struct box *box, struct cgroup_usage *ret_usage)
 {
     if (box->cgroup < 0) {
@@ -123,6 +135,9 @@ void box_cgroup_read(const struct box *box, struct cgroup_usage *ret_usage)
         return;
     }
     cgroup_read(tree_of(box), box->cgroup, ret_usage);
+    if (ret_usage->peak_pids >= 0) {
+        ret_usage->peak_pids = more_than(ret_usage->peak_pids, own_tasks(box));
+    }
     ret_usage->cpu_user_us = since(ret_usage->cpu_user_us, box->cpu_user_before_us);
     ret_usage->cpu_system_us = since(ret_usage->cpu_system_us, box->cpu_system_before_us);
 }

@@ -31,8 +31,6 @@
 #define CPU_PERIOD_US 100000
 /* Several times what kernd takes itself. */
 #define OWN_MEMORY "64M"
-/* The launcher and kernd-init are counted by the pids controller, and are not the caller's. */
-#define OWN_TASKS 2
 
 static int put(int directory, const char *name, const char *text)
 {
@@ -246,7 +244,7 @@ static int put_memory(int fd, uint64_t bytes)
 int cgroup_limit(const struct cgroup_tree *tree, int fd, const struct cgroup_limits *limits,
                  struct err *err)
 {
-    uint64_t tasks = limits->pids == 0 ? 0 : (uint64_t)limits->pids + OWN_TASKS;
+    uint64_t tasks = limits->pids == 0 ? 0 : (uint64_t)limits->pids + limits->own_tasks;
 
     if ((tree->memory && put_memory(fd, limits->memory_bytes) < 0) ||
         (tree->pids && put_count(fd, "pids.max", tasks) < 0) ||
@@ -278,14 +276,6 @@ int cgroup_make(const struct cgroup_tree *tree, const char *id, const struct cgr
     return 0;
 }
 
-/* Of what the caller runs: without what kernd put there. */
-static int64_t peak_pids(const struct cgroup_tree *tree, int fd)
-{
-    int64_t peak = tree->pids ? read_number(fd, "pids.peak", "") : -1;
-
-    return peak > OWN_TASKS ? peak - OWN_TASKS : peak < 0 ? -1 : 0;
-}
-
 int64_t cgroup_oom_kills(const struct cgroup_tree *tree, int fd)
 {
     return tree->memory ? read_number(fd, "memory.events", "oom_kill") : -1;
@@ -300,7 +290,7 @@ void cgroup_read(const struct cgroup_tree *tree, int fd, struct cgroup_usage *re
         .cpu_system_us = cpu == NULL ? -1 : number_in(cpu, "system_usec"),
         .memory_bytes = tree->memory ? read_number(fd, "memory.current", "") : -1,
         .peak_memory_bytes = tree->peaks ? read_number(fd, "memory.peak", "") : -1,
-        .peak_pids = peak_pids(tree, fd),
+        .peak_pids = tree->pids ? read_number(fd, "pids.peak", "") : -1,
         .oom_kills = cgroup_oom_kills(tree, fd),
     };
 }

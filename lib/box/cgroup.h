@@ -46,6 +46,7 @@ void cgroup_close(struct cgroup_tree *tree);
 struct cgroup_limits {
     uint64_t memory_bytes; /* 0: no cap */
     uint32_t pids;         /* 0: no cap */
+    uint32_t own_tasks;    /* that the kernel counts with them, and the caller does not */
     double cpus;           /* 0: no cap */
 };
 
@@ -66,7 +67,7 @@ struct cgroup_usage {
     int64_t cpu_system_us;
     int64_t memory_bytes; /* now */
     int64_t peak_memory_bytes;
-    int64_t peak_pids;
+    int64_t peak_pids; /* with own_tasks */
     int64_t oom_kills; /* processes killed for passing memory.max, with all below */
 };
 void cgroup_read(const struct cgroup_tree *tree, int fd, struct cgroup_usage *ret_usage);

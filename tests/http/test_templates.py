@@ -254,13 +254,19 @@ class Ends(Templated, kernelkit.Case):
         census.wait_gone(self.templates, harness.seconds(20), "the template that hung")
 
     def test_in_the_middle_of_many_calls(self):
+        """Orders that are under way when it dies: each call is answered, and ran once."""
+        session = self.new_session()
+
         def one(number):
             if number == 10:
                 for pid in self.templates():
                     os.kill(pid, signal.SIGKILL)
-            return self.run_code(f"print({number})")["stdout"]
+            code = f"open('ran', 'a').write('{number} ')\nprint({number})"
+            return self.daemon.result(f"/v1/sessions/{session}/runCode", {"code": code})["stdout"]
 
         self.assertEqual(harness.parallel(20, one), [f"{n}\n" for n in range(20)])
+        ran = self.daemon.get(f"/v1/sessions/{session}/files/ran").body.decode().split()
+        self.assertEqual(sorted(ran, key=int), [str(n) for n in range(20)])
 
 
 class Neighbours(Templated, kernelkit.Case):
@@ -406,14 +412,24 @@ class Neighbours(Templated, kernelkit.Case):
             self.assertEqual(found, "[False, False, False]\n")
 
     def test_random_numbers(self):
+        """Also where the modules were there before the fork, with all that they had drawn."""
         code = ("import random, uuid, secrets, tempfile, os, ssl\n"
                 "print([random.random(), str(uuid.uuid4()), str(uuid.uuid1()), secrets.token_hex(8), "
                 "tempfile.mktemp(), ssl.RAND_bytes(8), os.urandom(8)])")
-        seen = [eval(self.call(code, None)) for _ in range(3)]
-        for values in zip(*seen):
-            self.assertEqual(len(set(values)), 3, values)
-        fixed = "import random; random.seed(7); print(random.random())"
-        self.assertEqual(self.call(fixed, None), self.call(fixed, None), "the control")
+        drawn = ["random", "uuid", "secrets", "tempfile", "ssl"]
+        census.wait_until(
+            lambda: self.run_code("1", preload=drawn)["usage"]["source"] == "template",
+            harness.seconds(20), "a template with these modules")
+        ahead = self.new_session(preload=drawn)
+        for sessions in ((None, None, None), (ahead, ahead, self.new_session(preload=drawn))):
+            seen = [eval(self.call(code, session)) for session in sessions]
+            for values in zip(*seen):
+                self.assertEqual(len(set(values)), 3, values)
+        # The control: what is the same in all that were forked of one, and in no other.
+        look = "print(hash('a'))"
+        seeds = {self.call(look, session) for session in (None, None, self.new_session())}
+        self.assertEqual(len(seeds), 1)
+        self.assertNotIn(self.run_code(look, isolation="boot")["stdout"], seeds)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ static void what_the_kernel_counted_is_read(void **state)
     assert_int_equal(usage.cpu_system_us, 20);
     assert_int_equal(usage.memory_bytes, 4096);
     assert_int_equal(usage.peak_memory_bytes, 8192);
-    assert_int_equal(usage.peak_pids, 5); /* the launcher and kernd-init are not the caller's */
+    assert_int_equal(usage.peak_pids, 7);
     assert_int_equal(usage.oom_kills, 2);
 }
 
@@ -114,7 +114,9 @@ static void limits_are_written_in_the_kernels_words(void **state)
     const struct cgroup_tree tree = {
         .fd = -1, .memory = true, .pids = true, .cpu = true, .io = true
     };
-    const struct cgroup_limits some = { .memory_bytes = 64 * MIB, .pids = 10, .cpus = 0.5 };
+    const struct cgroup_limits some = {
+        .memory_bytes = 64 * MIB, .pids = 10, .own_tasks = 2, .cpus = 0.5
+    };
     const struct cgroup_limits none = { .memory_bytes = 0 };
     CLEANUP_FD int fd = open(made_up, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

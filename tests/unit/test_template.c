@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes forked of a warm interpreter. */
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -30,11 +31,13 @@
 struct fixture {
     char *workspaces;
     char *workspace;
+    bool readonly;
     struct box *box;
     struct cell_booted *booted;
 };
 
-static struct fixture *template_open(const char *module, struct err *err)
+/* module: to be imported ahead, may be NULL. place: not NULL, a workspace of its own, read-only. */
+static struct fixture *template_open_for(const char *module, const char *place, struct err *err)
 {
     struct fixture *fixture = alloc_zero(1, sizeof(*fixture));
     CLEANUP_STRV struct strv preload = { 0 };
@@ -51,6 +54,8 @@ static struct fixture *template_open(const char *module, struct err *err)
     assert_int_equal(mkdir(fixture->workspaces, 0700), 0);
     assert_int_equal(mkdir(fixture->workspace, 0700), 0);
     spec.fork_workspaces = fixture->workspaces;
+    spec.workspace = place;
+    spec.workspace_readonly = place != NULL;
     if (module != NULL) {
         strv_add(&preload, module);
         strv_add(&env, "PYTHONPATH=/run/kernd-lib/modules");
@@ -62,6 +67,11 @@ static struct fixture *template_open(const char *module, struct err *err)
         fixture->booted = NULL;
     }
     return fixture;
+}
+
+static struct fixture *template_open(const char *module, struct err *err)
+{
+    return template_open_for(module, NULL, err);
 }
 
 static void template_close(struct fixture *fixture)
@@ -79,6 +89,7 @@ static void template_close(struct fixture *fixture)
 static struct box_spec spec_of(const struct fixture *fixture)
 {
     struct box_spec spec = { .workspace = fixture->workspace,
+                             .workspace_readonly = fixture->readonly,
                              .driver = true,
                              .deadline = clock_deadline_after_s(60) };
     struct stat status;
@@ -261,6 +272,70 @@ static void what_can_not_be_forked_is_refused(void **state)
     refuses("sharer", "import mmap\nmemory = mmap.mmap(-1, 4096)\n", "would share");
 }
 
+/* Of mounts, those that lead where the template can't go, or would let a box write. */
+static void refuses_mount(const struct fixture *fixture, const struct box_mount *mount)
+{
+    struct box_spec spec = spec_of(fixture);
+    struct err err = ERR_INIT;
+    struct box *box = NULL;
+
+    spec.mounts = mount;
+    spec.mount_count = 1;
+    assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
+    assert_int_equal(err.code, ERR_BOX_START_FAILED);
+    assert_non_null(strstr(err.msg, "no template makes boxes of this kind"));
+}
+
+static void mounts_it_can_not_make(void **state)
+{
+    struct fixture *fixture = open_one();
+    CLEANUP_FREE char *inside = alloc_printf("%s/.deps", fixture->workspace);
+    CLEANUP_FREE char *deep = alloc_printf("%s/a/b", fixture->workspace);
+    const struct box_pin pin = { .device = 1, .inode = 1 };
+
+    (void)state;
+    refuses_mount(fixture, &(struct box_mount){ .source = inside, .target = "/workspace/.deps" });
+    refuses_mount(fixture, &(struct box_mount){ .source = inside,
+                                                .target = "/workspace/.deps",
+                                                .writable = true,
+                                                .pin = pin });
+    refuses_mount(fixture,
+                  &(struct box_mount){ .source = inside, .target = "/workspace/x", .pin = pin });
+    refuses_mount(fixture,
+                  &(struct box_mount){ .source = deep, .target = "/workspace/a/b", .pin = pin });
+    refuses_mount(fixture, &(struct box_mount){ .source = "/srv", .target = "/data", .pin = pin });
+    refuses_mount(fixture, &(struct box_mount){ .source = "/srv", .target = "/run/environment" });
+    template_close(fixture);
+}
+
+/* A directory that is not the one that was looked at is the caller's doing (ESTALE). */
+static void what_is_to_be_read_only_is_looked_at(void **state)
+{
+    struct fixture *fixture = open_one();
+    CLEANUP_FREE char *inside = alloc_printf("%s/.deps", fixture->workspace);
+    struct box_spec spec = spec_of(fixture);
+    const struct box_mount mount = { .source = inside,
+                                     .target = "/workspace/.deps",
+                                     .pin = { .device = 1, .inode = 1 } };
+    struct err err = ERR_INIT;
+    struct box *box = NULL;
+
+    (void)state;
+    spec.mounts = &mount;
+    spec.mount_count = 1;
+    assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
+    assert_int_equal(err.sys, ESTALE); /* it is not there */
+    assert_int_equal(mkdir(inside, 0700), 0);
+    assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
+    assert_int_equal(err.sys, ESTALE); /* it is another */
+    assert_int_equal(rmdir(inside), 0);
+    assert_int_equal(symlink("/", inside), 0);
+    assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
+    assert_int_equal(err.sys, ESTALE); /* it leads elsewhere */
+    assert_int_equal(unlink(inside), 0);
+    template_close(fixture);
+}
+
 static void orders_it_can_not_fill(void **state)
 {
     struct fixture *fixture = open_one();
@@ -284,6 +359,36 @@ static void orders_it_can_not_fill(void **state)
     assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
     assert_int_equal(box_fork_count(fixture->box), 0);
     check(fixture, "print(1)", "1\n");
+    template_close(fixture);
+}
+
+/* A template for one workspace, which its boxes may not write to. */
+static void a_workspace_of_its_own(void **state)
+{
+    CLEANUP_FREE char *place = alloc_printf("%s/own", boxkit_dir);
+    struct fixture *fixture;
+    struct box_spec spec;
+    struct err err = ERR_INIT;
+    struct box *box = NULL;
+
+    (void)state;
+    assert_int_equal(mkdir(place, 0700), 0);
+    fixture = template_open_for(NULL, place, &err);
+    if (fixture->booted == NULL) {
+        fail_msg("%s", err.msg);
+    }
+    spec = spec_of(fixture);
+    assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1); /* of all others */
+    free(fixture->workspace);
+    fixture->workspace = alloc_text(place);
+    spec = spec_of(fixture);
+    assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1); /* to be written to */
+    fixture->readonly = true;
+    check(fixture,
+          "import os\n"
+          "try: open('new', 'w')\n"
+          "except OSError as error: print(error.strerror, os.listdir('.'))",
+          "Read-only file system []\n");
     template_close(fixture);
 }
 
@@ -327,6 +432,21 @@ static void names_are_checked(void **state)
     order.has_cgroup = 2;
     assert_false(template_wire_is_order(&order));
     order.has_cgroup = 0;
+    order.prepares = 2;
+    assert_false(template_wire_is_order(&order));
+    order.prepares = 1;
+    (void)snprintf(order.locked, sizeof(order.locked), ".deps");
+    assert_false(template_wire_is_order(&order)); /* whatever it is */
+    order.locked_inode = 1;
+    assert_true(template_wire_is_order(&order));
+    (void)snprintf(order.locked, sizeof(order.locked), "../x");
+    assert_false(template_wire_is_order(&order));
+    order.locked[0] = '\0';
+    (void)snprintf(order.layer, sizeof(order.layer), "env_1");
+    assert_true(template_wire_is_order(&order));
+    (void)snprintf(order.layer, sizeof(order.layer), "..");
+    assert_false(template_wire_is_order(&order));
+    order.layer[0] = '\0';
     order.inode = 0;
     assert_false(template_wire_is_order(&order));
 }
@@ -375,6 +495,9 @@ int main(void)
         cmocka_unit_test(what_is_imported_ahead_is_there),
         cmocka_unit_test(what_can_not_be_forked_is_refused),
         cmocka_unit_test(orders_it_can_not_fill),
+        cmocka_unit_test(mounts_it_can_not_make),
+        cmocka_unit_test(what_is_to_be_read_only_is_looked_at),
+        cmocka_unit_test(a_workspace_of_its_own),
         cmocka_unit_test(links_are_not_followed),
         cmocka_unit_test(boxes_outlive_their_template),
     };

@@ -239,6 +239,29 @@ static void an_interrupt_names_its_cell(void **state)
     assert_int_equal(wire_put_interrupt(&out, 1), -1);
 }
 
+static void what_a_forked_driver_hears_first(void **state)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT(100);
+    char one[] = "A=1";
+    char other[] = "B=";
+    char module[] = "json";
+    char *const environment[] = { one, other, NULL };
+    char *const preload[] = { module, NULL };
+
+    (void)state;
+    assert_int_equal(wire_put_prepare(&out, environment, preload), 0);
+    assert_memory_equal(out.data, "\3\0\0\0\26\4\0\0\0\7A=1\0B=\0\6\0\0\0\5json\0", 27);
+    assert_int_equal(out.size, 27);
+    buf_consume(&out, out.size);
+    assert_int_equal(wire_put_prepare(&out, NULL, NULL), 0);
+    assert_memory_equal(out.data, "\3\0\0\0\0", 5);
+    for (size_t max = 0; max < 27; max++) {
+        CLEANUP_BUF struct buf small = BUF_INIT(max);
+
+        assert_int_equal(wire_put_prepare(&small, environment, preload), -1);
+    }
+}
+
 static void a_cell_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -266,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_cell_is_encoded_field_by_field),
         cmocka_unit_test(empty_input_is_not_the_same_as_none),
         cmocka_unit_test(an_interrupt_names_its_cell),
+        cmocka_unit_test(what_a_forked_driver_hears_first),
         cmocka_unit_test(a_cell_that_does_not_fit_is_refused),
     };
 

@@ -54,14 +54,21 @@ def boxes():
     return []
 
 
-class Service(unittest.TestCase):
+def of_cgroup(box, name):
+    with open(f"{cgroup()}/{box}/{name}", encoding="ascii") as file:
+        return file.read().strip()
+
+
+class UserService(unittest.TestCase):
+    templates = harness.TEMPLATES
+
     @classmethod
     def setUpClass(cls):
         os.makedirs(f"{UNITS}/kernd.service.d", exist_ok=True)
         for name in ("kernd.service", "kernd.socket"):
             shutil.copy(os.path.join(harness.ROOT, "systemd", name), UNITS)
         with open(f"{UNITS}/kernd.service.d/here.conf", "w", encoding="utf-8") as file:
-            file.write(DROP_IN.format(kernd=harness.KERND, templates=harness.TEMPLATES))
+            file.write(DROP_IN.format(kernd=harness.KERND, templates=cls.templates))
         systemctl("daemon-reload")
         systemctl("start", "kernd.socket")
 
@@ -69,6 +76,8 @@ class Service(unittest.TestCase):
     def tearDownClass(cls):
         systemctl("stop", "kernd.socket", "kernd.service")
 
+
+class Service(UserService):
     def test_runs_in_a_leaf_of_its_unit(self):
         self.assertEqual(run_code("print(1)")["stdout"], "1\n")
         with open(f"/proc/{show('MainPID')}/cgroup", encoding="ascii") as file:
@@ -150,6 +159,86 @@ class Service(unittest.TestCase):
         for found in (boxes, lambda: os.listdir(f"{RUNTIME}/kernd/boxes")):
             census.wait_until(lambda: len(found()) <= call("GET", "/v1/stats").json["boxes"] + 4,
                               harness.seconds(10), "the sweep")
+
+
+class Forked(UserService):
+    """Boxes that are forked of a template: each is born in a cgroup of its own, which is what bounds it."""
+
+    templates = "1"
+
+    def setUp(self):
+        self.has_memory = os.environ.get("KERND_TEST_ENFORCED") == "cgroup"
+        census.wait_until(lambda: run_code("1")["usage"]["source"] == "template",
+                          harness.seconds(20), "a template")
+
+    def placed(self):
+        """Box by box of the service: pids of the host that are in its cgroup."""
+        found = {}
+        for box in boxes():
+            with contextlib.suppress(OSError):
+                found[box] = [int(pid) for pid in of_cgroup(box, "cgroup.procs").split()]
+        return found
+
+    def template(self):
+        return next(box for box, pids in self.placed().items()
+                    if any(census.is_interpreter_of_template(pid) for pid in pids))
+
+    def test_each_has_its_own_cgroup(self):
+        template, mark, answer = self.template(), harness.new_mark(), []
+        code = ("import os, time\nopen('began', 'w').close()\n"
+                "kept = b'x' * (40 << 20)\nwhile not os.path.exists('go'): time.sleep(0.05)\n"
+                "print(open('/proc/self/cgroup').read())")
+        self.assertEqual(call("POST", "/v1/sessions", {"id": mark}).status, 201)
+        caller = threading.Thread(target=lambda: answer.append(call(
+            "POST", f"/v1/sessions/{mark}/runCode",
+            {"code": code, "language": "python", "memoryMb": 200, "pids": 33, "cpus": 1.5,
+             "env": {"MARK": mark}})))
+        caller.start()
+        files = f"/v1/sessions/{mark}/files"
+        census.wait_until(lambda: call("GET", f"{files}/began").status == 200, harness.seconds(20),
+                          "the call")
+        # Its program and its kernd-init, and nothing of it elsewhere.
+        box, pids = next((box, pids) for box, pids in self.placed().items()
+                         if box != template and len(pids) == 2)
+        with open(f"/proc/{pids[0]}/cgroup", encoding="ascii") as file:
+            self.assertTrue(file.read().strip().endswith(f"/kernd.service/{box}"))
+        self.assertEqual(len(self.placed()[template]), 3, "bwrap, kernd-init and the interpreter")
+        if self.has_memory:
+            self.assertEqual(of_cgroup(box, "memory.max"), str(200 << 20))
+            self.assertEqual(of_cgroup(template, "memory.max"), str(1 << 30))
+            self.assertEqual(of_cgroup(box, "pids.max"), "34", "kernd-init is not the caller's")
+            self.assertEqual(of_cgroup(box, "cpu.max"), "150000 100000")
+            self.assertGreaterEqual(int(of_cgroup(box, "memory.current")), 40 << 20)
+        call("POST", f"/v1/sessions/{mark}/run", {"command": ["touch", "go"]})
+        caller.join()
+        result = answer[0].json
+        self.assertEqual(result["usage"]["source"], "template", result)
+        self.assertEqual(result["stdout"].split("::")[-1].strip(), "/", "a cgroup namespace of its own")
+        if self.has_memory:
+            self.assertEqual(result["usage"]["peakPids"], 1)
+            self.assertGreaterEqual(result["usage"]["peakMemoryBytes"], 40 << 20)
+            # What a booted interpreter takes by itself is the template's here.
+            self.assertLess(result["usage"]["peakMemoryBytes"], 60 << 20)
+        self.assertFalse(os.path.exists(f"{cgroup()}/{box}"), "removed with its box")
+        self.assertEqual(call("DELETE", f"/v1/sessions/{mark}").status, 204)
+
+    def test_none_had_to_be_moved(self):
+        log = subprocess.run(["journalctl", "--user", "--unit", "kernd.service", "--output", "cat"],
+                             capture_output=True, text=True, timeout=harness.seconds(60), check=False)
+        self.assertNotIn("forked_box_moved", log.stdout)
+        self.assertNotIn("box_without_cgroup", log.stdout)
+
+    def test_out_of_memory_is_its_own_affair(self):
+        template = self.template()
+        result = run_code("b = bytearray(b'x') * (300 << 20)\nimport time; time.sleep(600)",
+                          memoryMb=64)
+        self.assertEqual((result["fault"]["type"], result["usage"]["source"]), ("oom", "template"),
+                         result)
+        self.assertEqual(self.template(), template)
+        if self.has_memory:
+            self.assertIn("oom_kill 0", of_cgroup(template, "memory.events").splitlines())
+        result = run_code("print(2)")
+        self.assertEqual((result["stdout"], result["usage"]["source"]), ("2\n", "template"))
 
 
 if __name__ == "__main__":
