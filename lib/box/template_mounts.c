@@ -77,12 +77,13 @@ static bool bind_box(const struct template_wire_fork *order)
     return bound;
 }
 
-/* Is it the very directory that kernd looked at? */
+/* Is it the very directory that kernd looked at? ESTALE: it is gone, or another is in its place. */
 static bool is_pinned(int fd, uint64_t device, uint64_t inode)
 {
     struct stat status;
 
     if (fd < 0 || fstat(fd, &status) < 0) {
+        errno = errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? ESTALE : errno;
         return false;
     }
     errno = ESTALE;
@@ -126,7 +127,6 @@ static bool lock_directory(const struct template_wire_fork *order)
     }
     fd = open_child(WORKSPACE, order->locked);
     (void)snprintf(target, sizeof(target), "/proc/self/fd/%d", fd);
-    errno = ESTALE;
     locked = is_pinned(fd, order->locked_device, order->locked_inode) &&
              bind_open(fd, TEMPLATE_WIRE_LEFT) && make_readonly(TEMPLATE_WIRE_LEFT) &&
              mount(TEMPLATE_WIRE_LEFT, target, NULL, MS_MOVE, NULL) == 0;

@@ -194,11 +194,14 @@ static int fork_and_meet(struct template *template, const struct boxing *boxing,
     return 0;
 }
 
-/* The caller's own doing says nothing of the template. */
+/*
+ * The caller's own doing says nothing of the template: nor that a session was deleted, or its
+ * packages were moved, while a box was made for it.
+ */
 static bool is_own_doing(const struct err *failure)
 {
     return failure->code == ERR_CANCELLED || failure->code == ERR_LIMITS_NOT_ENFORCED ||
-           failure->sys == ESTALE;
+           failure->sys == ESTALE || failure->sys == ENOENT;
 }
 
 static void give_back(struct template *template, const struct err *failure, bool blameless)

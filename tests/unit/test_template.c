@@ -397,6 +397,7 @@ static void links_are_not_followed(void **state)
 {
     struct fixture *fixture = open_one();
     CLEANUP_FREE char *link = alloc_printf("%s/link", fixture->workspaces);
+    CLEANUP_FREE char *gone = alloc_printf("%s/gone", fixture->workspaces);
     struct box_spec spec = spec_of(fixture);
     struct err err = ERR_INIT;
     struct box *box = NULL;
@@ -406,6 +407,10 @@ static void links_are_not_followed(void **state)
     spec.workspace = link;
     assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
     assert_non_null(strstr(err.msg, "mount /workspace"));
+    assert_int_equal(err.sys, ESTALE);
+    spec.workspace = gone;
+    assert_int_equal(box_fork(fixture->box, &spec, &box, &err), -1);
+    assert_int_equal(err.sys, ENOENT);
     template_close(fixture);
 }
 

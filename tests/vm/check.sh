@@ -9,7 +9,7 @@
 # first try comes to its end or not, it has a time limit. With TALLY=FILE in the environment the
 # counts are added to that file. KERND_VM_PATIENCE multiplies the limits, for a busy host. Where a
 # place can't be had (no root, or one that may not mount) that is said, and counts as one skipped
-# test; as a failure with MUST_WORK=1.
+# test; as a failure with MUST_WORK=1. ALSO="NAME..." adds files of ../http and ../escape.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath -e -- "$1") || exit 2
@@ -27,6 +27,8 @@ cp "$build"/*.py "$build"/*.js "$build"/*.mjs "$tree/build/"
 cp -a "$here/../http" "$tree/tests/"
 cp -a "$here/../../systemd" "$tree/"
 cp "$here"/test_*.py "$here"/../http/test_{limits,walls}.py "$tree/tests/chosen/"
+cp "$here"/../escape/[!t]*.py "$tree/tests/chosen/"
+for name in ${ALSO-}; do cp "$here"/../{http,escape}/"test_$name.py" "$tree/tests/chosen/" 2>/dev/null; done
 
 # count PLACE RESULT: adds the last "N passed, N failed, N skipped" of $stage/output, or one failure.
 count() {
