@@ -235,23 +235,32 @@ static bool remove_oldest(struct snapshots *snapshots, int64_t before_ms)
     return result == 0;
 }
 
-int snapshots_make_room(struct snapshots *snapshots, uint64_t bytes, struct err *err)
+/* Would so many bytes fit beside all snapshots, or beside those that have a name? 1, 0 or -1. */
+static int fits(const struct snapshots *snapshots, bool named, uint64_t bytes, struct err *err)
 {
     uint64_t total;
 
-    for (;;) {
-        if (rows_snapshot_total(snapshots->sandbox->store, &total, err) < 0) {
-            return -1;
-        }
-        if (total <= snapshots->max_bytes && bytes <= snapshots->max_bytes - total) {
-            return 0;
-        }
-        if (bytes > snapshots->max_bytes || !remove_oldest(snapshots, INT64_MAX)) {
-            (void)err_set(err, ERR_STORE_FULL, 0, "all snapshots together may take %llu bytes",
-                          (unsigned long long)snapshots->max_bytes);
-            return err_remedy(err, "delete snapshots that are not needed any more");
-        }
+    if (rows_snapshot_total(snapshots->sandbox->store, named, &total, err) < 0) {
+        return -1;
     }
+    return total <= snapshots->max_bytes && bytes <= snapshots->max_bytes - total;
+}
+
+int snapshots_make_room(struct snapshots *snapshots, uint64_t bytes, struct err *err)
+{
+    /* None goes for nothing. */
+    int possible = fits(snapshots, true, bytes, err);
+    int result;
+
+    while ((result = fits(snapshots, false, bytes, err)) == 0 && possible > 0) {
+        possible = remove_oldest(snapshots, INT64_MAX) ? 1 : 0;
+    }
+    if (result == 0 && possible == 0) {
+        (void)err_set(err, ERR_STORE_FULL, 0, "all snapshots together may take %llu bytes",
+                      (unsigned long long)snapshots->max_bytes);
+        return err_remedy(err, "delete snapshots that are not needed any more");
+    }
+    return result > 0 ? 0 : -1;
 }
 
 void snapshots_expire(struct snapshots *snapshots)

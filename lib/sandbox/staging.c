@@ -34,7 +34,6 @@
 #define MIB (UINT64_C(1) << 20)
 /* Left on the disk for everybody else. */
 #define RESERVE (UINT64_C(64) * MIB)
-#define ENTRIES_MAX UINT64_C(1000000)
 /* Other calls hold a session for as long as they read or write its files. */
 #define WAIT_S 5
 
@@ -110,7 +109,7 @@ uint64_t staging_room(int directory)
 void staging_limits(uint64_t bytes, struct cancel *cancel, struct unpack_limits *ret_limits)
 {
     *ret_limits =
-        (struct unpack_limits){ .max_bytes = bytes, .max_entries = ENTRIES_MAX, .cancel = cancel };
+        (struct unpack_limits){ .max_bytes = bytes, .max_entries = UNPACK_ENTRIES_MAX, .cancel = cancel };
 }
 
 /* What is left of the session's quota and of the disk. 0 or -1. */

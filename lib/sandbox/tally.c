@@ -68,5 +68,5 @@ void tally_read(struct sandbox *sandbox, struct tally_view *ret_view)
         }
     }
     count_kernels(sandbox, ret_view);
-    (void)rows_snapshot_total(sandbox->store, &ret_view->snapshot_bytes, NULL);
+    (void)rows_snapshot_total(sandbox->store, false, &ret_view->snapshot_bytes, NULL);
 }

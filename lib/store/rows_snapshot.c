@@ -239,7 +239,7 @@ int rows_snapshot_oldest(struct store *store, int64_t before_ms, struct rows_sna
     return result;
 }
 
-int rows_snapshot_total(struct store *store, uint64_t *ret_bytes, struct err *err)
+int rows_snapshot_total(struct store *store, bool named, uint64_t *ret_bytes, struct err *err)
 {
     struct statement s;
     uint64_t total = 0;
@@ -248,7 +248,9 @@ int rows_snapshot_total(struct store *store, uint64_t *ret_bytes, struct err *er
     store_enter(store);
     statement_begin(&s, store,
                     "SELECT COALESCE(SUM(bytes), 0) FROM"
-                    " (SELECT MAX(bytes) AS bytes FROM snapshots GROUP BY digest)");
+                    " (SELECT MAX(bytes) AS bytes FROM snapshots WHERE ?1 = 0 OR name IS NOT NULL"
+                    " GROUP BY digest)");
+    statement_int(&s, 1, named);
     if (statement_row(&s)) {
         total = (uint64_t)statement_column_int(&s, 0);
     }

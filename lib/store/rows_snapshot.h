@@ -64,8 +64,8 @@ int rows_snapshot_list(struct store *store, const struct rows_snapshot_filter *f
 int rows_snapshot_oldest(struct store *store, int64_t before_ms, struct rows_snapshot *ret_row,
                          struct err *err);
 
-/* Bytes of all archives, shared ones once. */
-int rows_snapshot_total(struct store *store, uint64_t *ret_bytes, struct err *err);
+/* Bytes of the archives of all snapshots, or of those with a name; shared ones once. */
+int rows_snapshot_total(struct store *store, bool named, uint64_t *ret_bytes, struct err *err);
 
 /* Is there a row with this digest? For the sweep of files without rows. */
 int rows_snapshot_has_digest(struct store *store, const char *digest, bool *ret_has,

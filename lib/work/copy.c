@@ -107,6 +107,21 @@ static int copy_data(int from, int to, off_t size)
     return 0;
 }
 
+/* With the size that was counted. 0 or -1 with errno. */
+static int copy_bytes(int from, int to, off_t size)
+{
+    struct stat status;
+
+    if (ioctl(to, FICLONE, from) < 0) {
+        return copy_data(from, to, size) < 0 || ftruncate(to, size) < 0 ? -1 : 0;
+    }
+    /* XFS takes the last block apart from the other file's even where the size stays the same. */
+    if (fstat(to, &status) < 0 || (status.st_size != size && ftruncate(to, size) < 0)) {
+        return -1;
+    }
+    return 0;
+}
+
 static int copy_content(struct copying *copying, int from, int to, const struct stat *status,
                         struct err *err)
 {
@@ -119,10 +134,7 @@ static int copy_content(struct copying *copying, int from, int to, const struct 
         return err_set(err, ERR_WORKSPACE_FULL, EDQUOT, "%s: they are larger than is allowed",
                        cannot_copy);
     }
-    if (ioctl(to, FICLONE, from) < 0 && copy_data(from, to, status->st_size) < 0) {
-        return fail_errno(err, errno, cannot_copy);
-    }
-    if (ftruncate(to, status->st_size) < 0 || futimens(to, times) < 0 ||
+    if (copy_bytes(from, to, status->st_size) < 0 || futimens(to, times) < 0 ||
         fchmod(to, status->st_mode & 0777) < 0) {
         return fail_errno(err, errno, cannot_copy);
     }
@@ -209,6 +221,7 @@ int copy_tree(int from, int to, const struct copy_options *options, struct copy_
         result = check(&copying, err) < 0 ? -1 : fail_errno(err, errno, cannot_copy);
     }
     plant_done(&copying.plant);
+    copying.result.left_out += walk_incomplete(walk) ? 1 : 0;
     walk_close(walk);
     if (result == 0) {
         *ret_result = copying.result;

@@ -24,20 +24,23 @@
 #include "lib/work/link.h"
 #include "lib/work/path.h"
 #include "lib/work/put.h"
+#include "lib/work/sparse.h"
 #include "lib/work/squeeze.h"
 #include "lib/work/tar_out.h"
+#include "lib/work/unpack.h"
 #include "lib/work/walk.h"
 
 #define PIECE ((size_t)256 * 1024)
 #define ZEROS ((size_t)4 * 1024 * 1024)
-#define EXTENTS_MAX 65536 /* a file with more holes is left out: its holes would cost as data */
-#define BLOCK_BYTES 512   /* the unit of st_blocks, stat(3type) */
+#define UNREADABLE "unreadable"
+#define CHANGED "changed"
 
 struct packing {
     const struct pack_options *options;
     struct tar_out *tar;
     struct archive_entry *entry;
     struct squeeze *squeeze;
+    struct walk *walk;
     struct pack_result result;
     char *piece;
     char *zeros; /* never written to, so it costs no memory */
@@ -87,40 +90,6 @@ static int check(struct packing *packing, bool worked, struct err *err)
                             tar_out_error(packing->tar));
 }
 
-/*
- * Tells where the data is, so that holes cost nothing. Without data the map has one empty extent,
- * as libarchive's own reader of disks makes it. False: too many holes.
- */
-static bool map_holes(struct archive_entry *entry, int fd, const struct stat *status)
-{
-    off_t at = 0;
-
-    for (int extents = 0; at < status->st_size; extents++) {
-        off_t data = lseek(fd, at, SEEK_DATA);
-        off_t hole = data >= 0 ? lseek(fd, data, SEEK_HOLE) : -1;
-
-        if (data < 0 && errno == ENXIO) { /* a hole up to the end (lseek(2)) */
-            break;
-        }
-        if (hole < 0) { /* the file system can't tell */
-            archive_entry_sparse_clear(entry);
-            return true;
-        }
-        if (extents == EXTENTS_MAX) {
-            return false;
-        }
-        hole = hole < status->st_size ? hole : status->st_size;
-        if (data < hole) {
-            archive_entry_sparse_add_entry(entry, data, hole - data);
-        }
-        at = hole;
-    }
-    if (archive_entry_sparse_count(entry) == 0) {
-        archive_entry_sparse_add_entry(entry, 0, 0);
-    }
-    return true;
-}
-
 static void describe(struct archive_entry *entry, const char *name, const struct stat *status)
 {
     (void)archive_entry_clear(entry);
@@ -133,10 +102,15 @@ static void describe(struct archive_entry *entry, const char *name, const struct
 
 static int write_head(struct packing *packing, struct err *err)
 {
-    bool worked = tar_out_head(packing->tar, packing->entry);
+    uint64_t max = packing->options->max_entries;
 
-    packing->result.entries++;
-    return check(packing, worked, err);
+    max = max > 0 ? max : UNPACK_ENTRIES_MAX;
+    if (++packing->result.entries > max) {
+        (void)err_set(err, ERR_STORE_FULL, 0, "there are more than %llu files and directories",
+                      (unsigned long long)max);
+        return err_remedy(err, "delete files, or take an archive of one directory at a time");
+    }
+    return check(packing, tar_out_head(packing->tar, packing->entry), err);
 }
 
 /*
@@ -183,29 +157,76 @@ static int write_content(struct packing *packing, int fd, off_t size, struct err
     return 0;
 }
 
-static int add_file(struct packing *packing, const struct walk_entry *found, const char *name,
-                    struct err *err)
+/* Opens what was listed as a file. The descriptor, or -1: it is left out. */
+static int open_file(struct packing *packing, const struct walk_entry *found,
+                     struct stat *ret_status)
 {
     CLEANUP_FD int fd =
         fd_open_beneath(found->directory, found->name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-    struct stat status;
 
-    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
-        if (errno != ENOENT) {
-            leave_out(packing, found->path, "unreadable");
-        }
+    if (fd < 0 && errno == ENOENT) {
+        return -1; /* deleted: it is not among the files any more */
+    }
+    if (fd < 0 && errno != ELOOP && errno != ENXIO) { /* a link, a socket: open(2) */
+        leave_out(packing, found->path, UNREADABLE);
+        return -1;
+    }
+    if (fd < 0 || fstat(fd, ret_status) < 0 || !S_ISREG(ret_status->st_mode)) {
+        leave_out(packing, found->path, CHANGED);
+        return -1;
+    }
+    return CLEANUP_TAKE_FD(fd);
+}
+
+/* Was it written to since its head was? */
+static bool has_changed(int fd, const struct stat *before)
+{
+    struct stat now;
+
+    return fstat(fd, &now) < 0 || now.st_size != before->st_size ||
+           now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+}
+
+static int add_file(struct packing *packing, const struct walk_entry *found, const char *name,
+                    struct err *err)
+{
+    struct stat status;
+    CLEANUP_FD int fd = open_file(packing, found, &status);
+
+    if (fd < 0) {
         return 0;
     }
     describe(packing->entry, name, &status);
-    packing->dense = (off_t)status.st_blocks * BLOCK_BYTES >= status.st_size;
-    if (!packing->dense && !map_holes(packing->entry, fd, &status)) {
+    packing->dense = sparse_is_dense(&status);
+    if (!packing->dense && !sparse_map(packing->entry, fd, &status)) {
         leave_out(packing, found->path, "holes");
         return 0;
     }
-    if (write_head(packing, err) < 0) {
+    if (write_head(packing, err) < 0 || write_content(packing, fd, status.st_size, err) < 0) {
         return -1;
     }
-    return write_content(packing, fd, status.st_size, err);
+    if (has_changed(fd, &status)) {
+        leave_out(packing, found->path, CHANGED);
+    }
+    return 0;
+}
+
+/* Is it there as what it was listed as? False: it is left out. */
+static bool is_still(struct packing *packing, const struct walk_entry *found, mode_t type,
+                     struct stat *ret_status)
+{
+    if (fstatat(found->directory, found->name, ret_status, AT_SYMLINK_NOFOLLOW) < 0) {
+        if (errno != ENOENT) {
+            leave_out(packing, found->path, UNREADABLE);
+        }
+        return false;
+    }
+    if ((ret_status->st_mode & S_IFMT) != type) {
+        leave_out(packing, found->path, CHANGED);
+        return false;
+    }
+    return true;
 }
 
 static int add_link(struct packing *packing, const struct walk_entry *found, const char *name,
@@ -215,9 +236,12 @@ static int add_link(struct packing *packing, const struct walk_entry *found, con
     ssize_t size = readlinkat(found->directory, found->name, target, sizeof(target) - 1);
     struct stat status;
 
-    if (size < 0 || fstatat(found->directory, found->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
-        !S_ISLNK(status.st_mode)) {
-        return 0; /* it is gone, or something else by now */
+    if ((size < 0 && errno == ENOENT) || !is_still(packing, found, S_IFLNK, &status)) {
+        return 0;
+    }
+    if (size < 0) { /* something else for a moment */
+        leave_out(packing, found->path, CHANGED);
+        return 0;
     }
     target[size] = '\0';
     if (!packing->options->links || !link_stays_inside(name, target)) {
@@ -234,12 +258,11 @@ static int add_directory(struct packing *packing, const struct walk_entry *found
 {
     struct stat status;
 
-    if (found->unreadable) {
-        leave_out(packing, found->path, "unreadable");
+    if (!is_still(packing, found, S_IFDIR, &status)) {
         return 0;
     }
-    if (fstatat(found->directory, found->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
-        !S_ISDIR(status.st_mode)) {
+    if (found->unreadable) {
+        leave_out(packing, found->path, UNREADABLE);
         return 0;
     }
     describe(packing->entry, name, &status);
@@ -252,6 +275,11 @@ static int add(struct packing *packing, const struct walk_entry *found, struct e
 
     if (!text_equal(packing->options->directory, PATH_ROOT)) {
         name += strlen(packing->options->directory) + 1;
+    }
+    if (path_depth(name) > UNPACK_DEPTH_MAX) {
+        leave_out(packing, found->path, "deep");
+        walk_prune(packing->walk);
+        return 0;
     }
     switch (found->type) {
     case DT_REG:
@@ -269,21 +297,24 @@ static int add(struct packing *packing, const struct walk_entry *found, struct e
     }
 }
 
-static int add_all(struct packing *packing, struct walk *walk, struct err *err)
+static int add_all(struct packing *packing, struct err *err)
 {
     struct walk_entry found;
 
-    while (walk_next(walk, &found)) {
+    while (walk_next(packing->walk, &found)) {
         if (check(packing, true, err) < 0 || add(packing, &found, err) < 0) {
             return -1;
         }
     }
+    if (walk_incomplete(packing->walk)) {
+        leave_out(packing, packing->options->directory, "unlisted");
+    }
     return 0;
 }
 
-static int write_archive(struct packing *packing, struct walk *walk, struct err *err)
+static int write_archive(struct packing *packing, struct err *err)
 {
-    int result = add_all(packing, walk, err);
+    int result = add_all(packing, err);
 
     if (result < 0) {
         squeeze_abort(packing->squeeze);
@@ -293,7 +324,7 @@ static int write_archive(struct packing *packing, struct walk *walk, struct err 
 }
 
 /* libarchive stores a name as UTF-8 only if the thread's locale says that it is. */
-static int write_in_utf8(struct packing *packing, struct walk *walk, struct err *err)
+static int write_in_utf8(struct packing *packing, struct err *err)
 {
     locale_t old = uselocale(charset_utf8());
     int result;
@@ -303,7 +334,7 @@ static int write_in_utf8(struct packing *packing, struct walk *walk, struct err 
     packing->piece = alloc_zero(1, PIECE);
     packing->zeros = alloc_zero(1, ZEROS);
     result = packing->tar == NULL ? err_set(err, ERR_IO, 0, "the archive can't be made")
-                                  : write_archive(packing, walk, err);
+                                  : write_archive(packing, err);
     free(packing->piece);
     free(packing->zeros);
     archive_entry_free(packing->entry);
@@ -336,17 +367,16 @@ int pack_write(int root, const struct pack_options *options, int out,
                                          .gzip = options->gzip,
                                          .max_bytes = options->max_bytes };
     struct packing packing = { .options = options };
-    struct walk *walk = NULL;
     int result;
 
-    if (walk_open(root, &how, &walk, err) < 0) {
+    if (walk_open(root, &how, &packing.walk, err) < 0) {
         return -1;
     }
     result = squeeze_open(&squeezing, &packing.squeeze, err);
     if (result == 0) {
-        result = finish(&packing, write_in_utf8(&packing, walk, err), err);
+        result = finish(&packing, write_in_utf8(&packing, err), err);
     }
-    walk_close(walk);
+    walk_close(packing.walk);
     if (result == 0) {
         *ret_result = packing.result;
     }

@@ -160,6 +160,16 @@ const char *path_base(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+unsigned path_depth(const char *path)
+{
+    unsigned depth = 1;
+
+    for (; *path != '\0'; path++) {
+        depth += *path == '/' ? 1 : 0;
+    }
+    return depth;
+}
+
 char *path_parent(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -45,6 +45,9 @@ bool path_is_beneath(const char *path, const char *ancestor);
 /* The last component. Points into path. */
 const char *path_base(const char *path);
 
+/* How many components it has. */
+unsigned path_depth(const char *path);
+
 /* A fresh string: all but the last component, PATH_ROOT if there is only one. */
 char *path_parent(const char *path);
 

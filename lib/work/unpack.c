@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unpack: libarchive's tar reader over inflate, with every rule checked before anything is made.
+ * unpack: libarchive's tar reader over ahead, with every rule checked before anything is made.
  * Owns: nothing between calls.
- * Threads: any; the thread's locale is changed for the time of a call.
+ * Threads: any; the thread's locale is changed for the time of a call; ahead.c has its own.
  * May include: base, libarchive.
  */
 #include "lib/work/unpack.h"
@@ -19,35 +19,34 @@
 #include <unistd.h>
 
 #include "lib/base/cleanup.h"
+#include "lib/work/ahead.h"
 #include "lib/work/charset.h"
-#include "lib/work/inflate.h"
 #include "lib/work/link.h"
 #include "lib/work/path.h"
 #include "lib/work/plant.h"
 #include "lib/work/tar_head.h"
 
-#define DEPTH_MAX_DEFAULT 256
 #define HEAD_BYTES UINT64_C(4096) /* of the archive, for each member, besides its data */
 #define NAME_SHOWN 100
 
 struct unpacking {
     const struct unpack_limits *limits;
     struct archive *archive;
-    struct inflate *inflate;
+    struct ahead *ahead;
     struct plant plant;
     struct unpack_result result;
     struct tar_head head;
     struct err input_failure;
 };
 
-/* libarchive's input: what comes out of inflate, which also sees when nobody wants it any more. */
+/* libarchive's input: what is decompressed; there it is also seen when nobody wants it any more. */
 static la_ssize_t input(struct archive *archive, void *context, const void **ret_data)
 {
     struct unpacking *unpacking = context;
     ssize_t got;
 
     tar_head_leave(&unpacking->head);
-    got = inflate_next(unpacking->inflate, ret_data, &unpacking->input_failure);
+    got = ahead_next(unpacking->ahead, ret_data, &unpacking->input_failure);
     if (got < 0) {
         archive_set_error(archive, EINVAL, "%s", unpacking->input_failure.msg);
         return -1;
@@ -264,20 +263,10 @@ static int add_typed(struct unpacking *unpacking, struct archive_entry *entry, c
     }
 }
 
-static unsigned depth_of(const char *path)
-{
-    unsigned depth = 1;
-
-    for (; *path != '\0'; path++) {
-        depth += *path == '/' ? 1 : 0;
-    }
-    return depth;
-}
-
 static int add(struct unpacking *unpacking, struct archive_entry *entry, struct err *err)
 {
     unsigned max_depth =
-        unpacking->limits->max_depth > 0 ? unpacking->limits->max_depth : DEPTH_MAX_DEFAULT;
+        unpacking->limits->max_depth > 0 ? unpacking->limits->max_depth : UNPACK_DEPTH_MAX;
     const char *raw = archive_entry_pathname(entry);
     CLEANUP_FREE char *name = NULL;
     struct err why = ERR_INIT;
@@ -303,7 +292,7 @@ static int add(struct unpacking *unpacking, struct archive_entry *entry, struct 
                            (uint64_t)archive_filter_bytes(unpacking->archive, 0))) {
         return refuse(err, raw, "its size is not a number");
     }
-    if (depth_of(name) > max_depth) {
+    if (path_depth(name) > max_depth) {
         return refuse(err, raw, "it is too many levels deep");
     }
     return add_typed(unpacking, entry, name, err);
@@ -311,7 +300,7 @@ static int add(struct unpacking *unpacking, struct archive_entry *entry, struct 
 
 /*
  * Behind the end marker come zeros up to a whole record, if anything. The tar reader stops there;
- * the rest is read here, which also makes inflate check its end.
+ * the rest is read here, which also has the compressed data's end checked.
  */
 static int check_rest(struct unpacking *unpacking, struct err *err)
 {
@@ -331,7 +320,7 @@ static int check_rest(struct unpacking *unpacking, struct err *err)
         if (size > 0 && !is_zero(data, (size_t)size)) {
             return err_set(err, ERR_BAD_ARCHIVE, 0, "there is something behind the archive's end");
         }
-        size = inflate_next(unpacking->inflate, (const void **)&data, err);
+        size = ahead_next(unpacking->ahead, (const void **)&data, err);
     } while (size > 0);
     return size < 0 ? -1 : 0;
 }
@@ -376,12 +365,12 @@ int unpack_into(int directory, int in, const struct unpack_limits *limits,
     old = uselocale(charset_utf8());
     plant_init(&unpacking.plant, directory);
     unpacking.archive = archive_read_new();
-    result = inflate_open(in, most, limits->cancel, &unpacking.inflate, err);
+    result = ahead_open(in, most, limits->cancel, &unpacking.ahead, err);
     if (result == 0) {
         result = unpack_all(&unpacking, err);
     }
     (void)archive_read_free(unpacking.archive);
-    inflate_close(unpacking.inflate);
+    ahead_close(unpacking.ahead);
     plant_done(&unpacking.plant);
     (void)uselocale(old);
     if (result == 0) {

@@ -7,7 +7,7 @@
  * symbolic links that stay inside (link.h) and hard links to earlier files, each name once.
  * Refused: absolute names, "..", members below a link or a file, devices, FIFOs, setuid or setgid
  * files, too many entries or bytes or levels, damage, and anything behind the end. Owners are
- * ignored. Any thread.
+ * ignored. Any thread; a second one decompresses meanwhile (ahead.h).
  */
 #ifndef KERND_WORK_UNPACK_H
 #define KERND_WORK_UNPACK_H
@@ -17,11 +17,14 @@
 #include "lib/base/cancel.h"
 #include "lib/base/err.h"
 
+#define UNPACK_DEPTH_MAX 256
+#define UNPACK_ENTRIES_MAX UINT64_C(1000000) /* of what a server takes and makes */
+
 struct unpack_limits {
     uint64_t max_bytes;    /* of file data, holes not counted */
     enum err_code full;    /* what more bytes are; NONE: BAD_ARCHIVE */
     uint64_t max_entries;  /* members */
-    unsigned max_depth;    /* components of a name; 0: 256 */
+    unsigned max_depth;    /* components of a name; 0: UNPACK_DEPTH_MAX */
     struct cancel *cancel; /* may be NULL: CANCELLED when fired */
 };
 

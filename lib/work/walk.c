@@ -82,11 +82,36 @@ static void level_add(struct level *level, const char *name, unsigned char type)
     level->names_size += size;
 }
 
+/* The same name twice: in the order in which they were read. */
 static int by_name(const void *a, const void *b, void *names)
 {
+    const uint32_t first = *(const uint32_t *)a;
+    const uint32_t second = *(const uint32_t *)b;
     const char *text = names;
+    int order = strcmp(text + first + 1, text + second + 1);
 
-    return strcmp(text + *(const uint32_t *)a + 1, text + *(const uint32_t *)b + 1);
+    return order != 0 ? order : (first > second) - (first < second);
+}
+
+/*
+ * A name that was deleted and made anew while the directory was read can come twice (readdir(3)
+ * leaves that open). What came last is there.
+ */
+static void sort(struct level *level)
+{
+    const char *text = level->names;
+    size_t kept = 0;
+
+    if (level->count > 1) {
+        qsort_r(level->order, level->count, sizeof(*level->order), by_name, level->names);
+    }
+    for (size_t i = 0; i < level->count; i++) {
+        if (i + 1 == level->count ||
+            strcmp(text + level->order[i] + 1, text + level->order[i + 1] + 1) != 0) {
+            level->order[kept++] = level->order[i];
+        }
+    }
+    level->count = kept;
 }
 
 /* Reads all names of level->fd. 0 or -1 with errno. */
@@ -109,9 +134,7 @@ static int level_read(struct walk *walk, struct level *level)
             level_add(level, entry->d_name, entry->d_type);
         }
     }
-    if (level->count > 1) {
-        qsort_r(level->order, level->count, sizeof(*level->order), by_name, level->names);
-    }
+    sort(level);
     return got < 0 ? -1 : 0;
 }
 

@@ -383,19 +383,47 @@ class Tools(Case):
                 self.assertEqual(found, self.tree(source))
 
     def test_minimal_writers(self):
-        """Files alone without directories, and ustar with directories, modes and times."""
+        """Files alone without directories, modes and times; and readers that take little else."""
         files = {"a/b/c.txt": b"hello", "bin": os.urandom(200000), "zero": b"", "é ☃": b"x",
                  "x" * 100: b"long", "full": b"y" * 512}
-        members = [member("d", type=tarfile.DIRTYPE, mode=0o755),
-                   *(member(name, data, mode=0o600, mtime=1.5e9) for name, data in files.items())]
-        for data in (archivekit.plain_ustar(files), archive(*members, form=tarfile.USTAR_FORMAT)):
-            session = self.session()
-            self.send_good(session, data, "?replace=true")
-            for name, content in files.items():
-                self.assertEqual(session.content(name), content, name)
-            back = self.fetch(session).body
-            for found in (contents(back), archivekit.plain_read(back)):
-                self.assertEqual({name: found[name] for name in files}, files)
+        session = self.session()
+        self.send_good(session, archivekit.plain_ustar(files), "?replace=true")
+        for name, content in files.items():
+            self.assertEqual(session.content(name), content, name)
+        back = self.fetch(session).body
+        for found in (contents(back), archivekit.plain_read(back)):
+            self.assertEqual({name: found[name] for name in files}, files)
+
+    def with_cautious_python(self, path, out):
+        """Looks at all members before it makes the first one: files and directories inside alone."""
+        with tarfile.open(path, "r:*") as tar:
+            for info in tar:
+                self.assertTrue(info.isreg() or info.isdir(), info)
+                self.assertFalse(info.name.startswith("/") or ".." in info.name.split("/"), info)
+                self.assertEqual(info.mode & ~0o777, 0)
+            tar.extractall(out)
+
+    def test_plain_ustar_of_each_name(self):
+        """Entry by entry, as programs write it that want no pax: with modes, times and a prefix."""
+        source = self.folder()
+        for name, data, mode in (("a/b", b"1", 0o640), ("run.sh", b"#!/bin/sh\n", 0o755), ("zero", b"", 0o444),
+                                 ("é ☃/ü", os.urandom(70000), 0o600), ("d" * 150 + "/" + "f" * 90, b"x", 0o644)):
+            path = os.path.join(source, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+            os.chmod(path, mode)
+            os.utime(path, (1.5e9, 1.5e9))
+        os.makedirs(os.path.join(source, "empty/inner"))
+        os.chmod(os.path.join(source, "empty/inner"), 0o711)
+        os.utime(os.path.join(source, "empty/inner"), (1e9, 1e9))
+        os.link(os.path.join(source, "a/b"), os.path.join(source, "twin"))
+        data = io.BytesIO()
+        with tarfile.open(fileobj=data, mode="w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as tar:
+            for name in sorted(os.listdir(source)):
+                tar.add(os.path.join(source, name), arcname=name)
+        for unpack in (self.with_cautious_python, self.with_gnu_tar):
+            self.assertEqual(self.back_and_forth(data.getvalue(), unpack), self.tree(source))
 
     def test_zstd(self):
         source = self.folder()

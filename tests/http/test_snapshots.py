@@ -28,6 +28,34 @@ open("é ☃.txt","w").write("text"); open(b"raw\\xff","w").write("bytes")
 os.mkdir("locked"); open("locked/in","w").write("in"); os.chmod("locked",0o555)
 """
 LONG = "/".join(["n" * 60] * 4) + "/z"
+# Until there is a file "stop": names come and go and are now this, now that; one file grows and shrinks.
+CHURN = """
+import itertools, os, shutil
+os.mkdir("d")
+print("up", flush=True)
+for number in itertools.count():
+    if os.path.exists("stop"):
+        break
+    name = f"d/{number % 60}"
+    if os.path.isdir(name) and not os.path.islink(name):
+        shutil.rmtree(name)
+    elif os.path.lexists(name):
+        os.unlink(name)
+    kind = (number // 60 + number) % 6
+    if kind == 0:
+        os.symlink("0", name)
+    elif kind == 1:
+        os.makedirs(name + "/in")
+    elif kind == 2:
+        os.mkfifo(name)
+    elif kind > 3:
+        with open(name, "w") as file:
+            file.write("x" * (number % 5000))
+    with open("log", "a") as file:
+        file.write("line\\n" * 1000)
+        if number % 40 == 0:
+            file.truncate(100)
+"""
 MEMBERS = ("id name sessionId labels digest bytes entries leftOut leftOutTruncated "
            "createdAt").split()
 
@@ -267,6 +295,39 @@ class AtTheSameTime(Case):
         self.assertEqual(session.names(), ["a", "b"])
 
 
+    def test_files_that_change_meanwhile(self):
+        """Each snapshot, archive and fork is whole, and what it could not hold as it was is named."""
+        session = self.session()
+        session.put("kept", b"kept")
+        reply = session.post("runCode", {"code": CHURN, "language": "python", "id": "churn", "trackFiles": False},
+                             headers={"Prefer": "respond-async"})
+        self.assertEqual(reply.status, 202, reply)
+        census.wait_until(lambda: self.daemon.get("/v1/executions/churn/stdout").body == b"up\n", 10,
+                          "the program's start")
+        whys = set()
+        for _ in range(8):
+            made = self.take(session)
+            whys |= {row["why"] for row in made["leftOut"]}
+            other = self.session(snapshotId=made["id"])
+            self.assertEqual(other.content("kept"), b"kept")
+            self.check_members(self.daemon.get(f"/v1/snapshots/{made['id']}/content").body, made["entries"])
+            self.check_members(self.daemon.get(f"{session.path}/archive?path=d").body)
+            forked = session.post("fork", {})
+            self.assertEqual(forked.status, 201, forked)
+            self.addCleanup(self.daemon.request, "DELETE", forked.header("Location"))
+        self.assertIn("fifo", whys)
+        self.assertLessEqual(whys, {"fifo", "changed"})
+        session.put("stop", b"")
+        ended = self.daemon.get("/v1/executions/churn?waitS=20").json
+        self.assertEqual((ended["state"], ended["exitCode"]), ("done", 0), ended)
+
+    def check_members(self, data, entries=None):
+        with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+            names = [info.name for info in tar]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(len(names), entries or len(names))
+
+
 class Told(Case):
     def test_list_get_and_names(self):
         session, other = self.session(), self.session()
@@ -440,7 +501,15 @@ class Budget(Case):
         self.assert_problem(session.post("snapshots", {}), 507, "store_full")
         session.put("data", os.urandom(400000))
         self.assert_problem(session.post("snapshots", {}), 507, "store_full")
-        self.assertIn(made[1]["id"], self.ids())
+        self.assert_problem(self.bring_in("large", archive(member("data", os.urandom(400000)))), 507, "store_full")
+        # None of them went for what has no room anyway.
+        self.assertEqual(self.ids(), [made[3]["id"], made[2]["id"], made[1]["id"]])
+        for row in made[1:]:
+            self.remove(row["id"])
+        # What is stored once counts once.
+        session.put("data", os.urandom(200000))
+        same = [self.take(session, name=f"same-{number}")["id"] for number in range(3)]
+        self.assertEqual(sorted(self.ids()), sorted(same))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,14 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/work/copy.h"
 #include "lib/work/depot.h"
+#include "lib/work/remove.h"
 #include "lib/work/replace.h"
 #include "tests/unit/scratch.h"
 
@@ -71,6 +78,177 @@ static void a_copy_is_the_same(void **state)
     assert_true(status.st_blocks * 512 < 1 << 20);
     assert_int_equal(fchmodat(from, "a/b", 0700, 0), 0);
 }
+
+/* ---- shared blocks ---- */
+
+/*
+ * What file systems answer to FICLONE (ioctl_ficlonerange(2)), whatever the one here can: in place
+ * of the C library's ioctl(2). Copies without it are counted.
+ */
+static bool kernel_answers = true;
+static int clone_errno; /* 0: it is done */
+static unsigned clones;
+static unsigned copies;
+
+static int clone_file(int to, int from)
+{
+    char bytes[64] = "";
+    struct stat status;
+    ssize_t got;
+
+    clones++;
+    if (clone_errno != 0) {
+        errno = clone_errno;
+        return -1;
+    }
+    assert_int_equal(fstat(from, &status), 0);
+    got = pread(from, bytes, sizeof(bytes), 0);
+    assert_int_equal(pwrite(to, bytes, (size_t)got, 0), got);
+    return ftruncate(to, status.st_size + 1); /* it grew since it was looked at */
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+    unsigned long argument;
+    va_list arguments;
+
+    va_start(arguments, request);
+    argument = va_arg(arguments, unsigned long);
+    va_end(arguments);
+    return request == FICLONE && !kernel_answers ? clone_file(fd, (int)argument)
+                                                 : (int)syscall(SYS_ioctl, fd, request, argument);
+}
+
+ssize_t copy_file_range(int from, off_t *at, int to, off_t *to_at, size_t size, unsigned flags)
+{
+    copies++;
+    return syscall(SYS_copy_file_range, from, at, to, to_at, size, flags);
+}
+
+/* Copies four files, three of them with data, and looks whether they are the same. */
+static void copy_files(void)
+{
+    static const struct timespec times[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+    static const struct copy_options options = { .max_bytes = 1 << 20 };
+    CLEANUP_FD int from = open_directory("from");
+    CLEANUP_FD int to = -1;
+    CLEANUP_FD int sparse = -1;
+    struct remove_left left;
+    struct copy_result result;
+    struct stat status;
+
+    (void)remove_tree(scratch_fd, "to", NULL, &left);
+    to = open_directory("to");
+    scratch_file(from, "d/a", "text");
+    scratch_file(from, "empty", "");
+    scratch_file(from, "run", "#!/bin/sh");
+    scratch_file(from, "sparse", "start");
+    sparse = openat(from, "sparse", O_RDWR | O_CLOEXEC);
+    assert_int_equal(ftruncate(sparse, 1 << 28), 0);
+    assert_int_equal(fchmodat(from, "run", 0755, 0), 0);
+    assert_int_equal(utimensat(from, "run", times, 0), 0);
+    clones = copies = 0;
+    assert_int_equal(copy_tree(from, to, &options, &result, NULL), 0);
+    assert_int_equal(result.left_out, 0);
+    assert_string_equal(scratch_text(to, "d/a"), "text");
+    assert_string_equal(scratch_text(to, "run"), "#!/bin/sh");
+    assert_int_equal(fstatat(to, "run", &status, 0), 0);
+    assert_int_equal(status.st_mode & 07777, 0755);
+    assert_int_equal(status.st_mtim.tv_sec, 1000000000);
+    assert_int_equal(fstatat(to, "sparse", &status, 0), 0);
+    assert_int_equal(status.st_size, 1 << 28);
+    assert_true(status.st_blocks * 512 < 1 << 20);
+    assert_int_equal(fstatat(to, "empty", &status, 0), 0);
+    assert_int_equal(status.st_size, 0);
+}
+
+static void what_is_cloned_is_not_copied(void **state)
+{
+    (void)state;
+    kernel_answers = false;
+    clone_errno = 0;
+    copy_files();
+    assert_int_equal(clones, 4);
+    assert_int_equal(copies, 0);
+    kernel_answers = true;
+}
+
+static void what_can_not_be_cloned_is_copied(void **state)
+{
+    static const int answers[] = { EOPNOTSUPP, EXDEV, EINVAL, ENOTTY, EPERM, ETXTBSY, EIO };
+
+    (void)state;
+    kernel_answers = false;
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        clone_errno = answers[i];
+        copy_files();
+        assert_int_equal(clones, 4);
+        assert_true(copies >= 3);
+    }
+    kernel_answers = true;
+}
+
+/* Do all blocks of a file belong to another one, too? */
+static bool is_shared(int directory, const char *name)
+{
+    struct {
+        struct fiemap map;
+        struct fiemap_extent extents[16];
+    } found = { .map = { .fm_length = FIEMAP_MAX_OFFSET,
+                         .fm_flags = FIEMAP_FLAG_SYNC,
+                         .fm_extent_count = 16 } };
+    CLEANUP_FD int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+    unsigned shared = 0;
+
+    if (ioctl(fd, FS_IOC_FIEMAP, &found) < 0) {
+        return false; /* it can't tell; neither can it share (tmpfs) */
+    }
+    for (unsigned i = 0; i < found.map.fm_mapped_extents; i++) {
+        shared += (found.extents[i].fe_flags & FIEMAP_EXTENT_SHARED) != 0;
+    }
+    return shared > 0 && shared == found.map.fm_mapped_extents;
+}
+
+/* By what the file system here answers. */
+static void blocks_are_shared_where_they_can_be(void **state)
+{
+    CLEANUP_FREE char *text = alloc_zero(1, 1 << 20);
+    CLEANUP_FD int from = open_directory("from");
+    CLEANUP_FD int to = open_directory("to");
+    struct copy_options options = { .max_bytes = 0 };
+    struct copy_result result;
+    bool can;
+
+    (void)state;
+    memset(text, 'x', (1 << 20) - 1);
+    scratch_file(from, "big", text);
+    {
+        CLEANUP_FD int big = openat(from, "big", O_RDONLY | O_CLOEXEC);
+        CLEANUP_FD int probe =
+            openat(scratch_fd, "probe", O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+        can = ioctl(probe, FICLONE, big) == 0;
+        assert_int_equal(unlinkat(scratch_fd, "probe", 0), 0);
+    }
+    assert_int_equal(copy_tree(from, to, &options, &result, NULL), 0);
+    assert_int_equal(is_shared(to, "big"), can);
+    assert_int_equal(is_shared(from, "big"), can);
+    /* Written to, the copy is one of its own. */
+    {
+        CLEANUP_FD int big = openat(to, "big", O_WRONLY | O_CLOEXEC);
+
+        assert_int_equal(pwrite(big, "y", 1, 0), 1);
+    }
+    {
+        CLEANUP_FD int big = openat(from, "big", O_RDONLY | O_CLOEXEC);
+        char first = '\0';
+
+        assert_int_equal(read(big, &first, 1), 1);
+        assert_int_equal(first, 'x');
+    }
+}
+
+/* ---- bounds ---- */
 
 static void a_copy_within_bounds(void **state)
 {
@@ -215,6 +393,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_copy_is_the_same, scratch_fresh),
+        cmocka_unit_test_setup(what_is_cloned_is_not_copied, scratch_fresh),
+        cmocka_unit_test_setup(what_can_not_be_cloned_is_copied, scratch_fresh),
+        cmocka_unit_test_setup(blocks_are_shared_where_they_can_be, scratch_fresh),
         cmocka_unit_test_setup(a_copy_within_bounds, scratch_fresh),
         cmocka_unit_test_setup(contents_are_replaced, scratch_fresh),
         cmocka_unit_test_setup(a_replacement_that_is_given_up, scratch_fresh),

@@ -313,11 +313,16 @@ static void snapshots(void **state)
     rows_snapshot_done(&row);
     assert_int_equal(rows_snapshot_get(store, "snp_1", &row, NULL), 0);
     assert_string_equal(row.id, "snp_1");
-    assert_int_equal(rows_snapshot_total(store, &total, NULL), 0);
+    assert_int_equal(rows_snapshot_total(store, false, &total, NULL), 0);
     assert_int_equal(total, 200);
     assert_int_equal(rows_snapshot_delete(store, &row, &used, NULL), 0);
     assert_true(used);
     rows_snapshot_done(&row);
+    add_snapshot("snp_4", "", 'c', 4);
+    assert_int_equal(rows_snapshot_total(store, false, &total, NULL), 0);
+    assert_int_equal(total, 300);
+    assert_int_equal(rows_snapshot_total(store, true, &total, NULL), 0);
+    assert_int_equal(total, 200);
     assert_int_equal(rows_snapshot_get(store, "snp_2", &row, NULL), 0);
     assert_int_equal(rows_snapshot_delete(store, &row, &used, NULL), 0);
     assert_false(used);
@@ -326,7 +331,6 @@ static void snapshots(void **state)
     rows_snapshot_done(&row);
     assert_int_equal(rows_snapshot_get(store, "snp_2", &row, &err), -1);
     assert_int_equal(err.code, ERR_SNAPSHOT_NOT_FOUND);
-    add_snapshot("snp_4", "", 'c', 4);
     add_snapshot("snp_5", "", 'd', 5);
     assert_int_equal(rows_snapshot_list(store, &filter, &page, NULL), 0);
     assert_int_equal(page.count, 2);
