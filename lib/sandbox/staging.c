@@ -108,8 +108,9 @@ uint64_t staging_room(int directory)
 
 void staging_limits(uint64_t bytes, struct cancel *cancel, struct unpack_limits *ret_limits)
 {
-    *ret_limits =
-        (struct unpack_limits){ .max_bytes = bytes, .max_entries = UNPACK_ENTRIES_MAX, .cancel = cancel };
+    *ret_limits = (struct unpack_limits){ .max_bytes = bytes,
+                                          .max_entries = UNPACK_ENTRIES_MAX,
+                                          .cancel = cancel };
 }
 
 /* What is left of the session's quota and of the disk. 0 or -1. */

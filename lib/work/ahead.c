@@ -31,11 +31,11 @@ struct ahead {
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    size_t filled;   /* pieces, ever; those from `emptied` on wait */
-    size_t emptied;  /* pieces, ever */
-    bool over;       /* nothing is filled any more */
-    bool unwanted;   /* nothing is taken any more */
-    bool holds;      /* the caller has the piece at `emptied`; its thread's */
+    size_t filled;  /* pieces, ever; those from `emptied` on wait */
+    size_t emptied; /* pieces, ever */
+    bool over;      /* nothing is filled any more */
+    bool unwanted;  /* nothing is taken any more */
+    bool holds;     /* the caller has the piece at `emptied`; its thread's */
 
     /* Of whoever fills, until it is over: */
     struct inflate *inflate;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ahead: what inflate.h gives, decompressed by a second thread ahead of who takes it. Making many
- * small files takes about as long as decompressing them, so this is what `tar xz` gains by being two
- * processes. For lib/work alone; one thread at a time takes.
+ * small files takes about as long as decompressing them, so this is what `tar xz` gains by being
+ * two processes. For lib/work alone; one thread at a time takes.
  *
  * Memory is flat: the second thread waits while four pieces of 256 KiB are still to be taken. What
  * fits into one piece is decompressed by the caller, without a second thread.

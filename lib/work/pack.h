@@ -32,14 +32,15 @@ struct pack_options {
 
 /*
  * Something that is not in the archive, or not as it was at any one time. Why (static):
- *   fifo, socket, device   no archive that is taken holds them
- *   symlink                it leads outside, or links are not wanted
- *   unreadable             by the server's user
- *   holes                  a file with too many of them
- *   deep                   too many levels, with all below (UNPACK_DEPTH_MAX)
- *   unlisted               of a directory: names somewhere below are too long or too many to be told
- *   changed                it became something else after it was listed; or a file that was written
- *                          to while it was read, and is in the archive
+ *
+ *     fifo, socket, device   no archive that is taken holds them
+ *     symlink                it leads outside, or links are not wanted
+ *     unreadable             by the server's user
+ *     holes                  a file with too many of them
+ *     deep                   too many levels, with all below (UNPACK_DEPTH_MAX)
+ *     unlisted               of a directory: some names below are too long or too many to be told
+ *     changed                it became something else after it was listed; or it is a file that was
+ *                            written to while it was read, and is in the archive
  */
 struct pack_left {
     char *path; /* raw bytes, from the workspace on */
