@@ -326,7 +326,9 @@ static int check_file_type(const char *value, struct err *err)
 {
     static const char *const types[] = { "application/octet-stream", "application/x-tar",
                                          "application/tar",          "application/gzip",
-                                         "application/x-gzip",       "application/tar+gzip" };
+                                         "application/x-gzip",       "application/tar+gzip",
+                                         "application/zstd",         "application/x-xz",
+                                         "application/x-bzip2" };
 
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         if (value == NULL || is_type(value, types[i])) {

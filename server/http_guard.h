@@ -67,8 +67,9 @@ int http_guard_source(const struct http_guard_head *head, const struct http_guar
 
 /*
  * The Content-Type against what the route reads. JSON: application/json, with no charset but UTF-8;
- * a body must have it. No Content-Encoding. Files: octet-stream, tar, gzip, or none at all (curl -T
- * sends none; a foreign page can't PUT without a preflight). 0, or -1 UNSUPPORTED_MEDIA_TYPE.
+ * a body must have it. No Content-Encoding. Files: octet-stream, tar, what compresses it, or none
+ * at all (curl -T sends none; a foreign page can't PUT without a preflight). 0, or -1
+ * UNSUPPORTED_MEDIA_TYPE.
  */
 int http_guard_media_type(const struct http_guard_head *head, enum api_body wanted, bool has_body,
                           struct err *err);

@@ -30,7 +30,7 @@ struct inflate {
     uint32_t crc;
     uint32_t table[SLICES][256];
     bool is_gzip;
-    bool started;
+    uint64_t in_bytes; /* that were read */
     int in_errno;
     size_t zeros;             /* zero bytes at the end of what was read */
     unsigned char tail[TAIL]; /* the last bytes before them */
@@ -133,10 +133,10 @@ static la_ssize_t input(struct archive *archive, void *context, const void **ret
         archive_set_error(archive, errno, "the archive can't be read");
         return -1;
     }
-    if (!inflate->started) {
-        inflate->started = true;
+    if (inflate->in_bytes == 0) {
         inflate->is_gzip = got > 1 && inflate->piece[0] == 0x1f && inflate->piece[1] == 0x8b;
     }
+    inflate->in_bytes += (uint64_t)got;
     keep_tail(inflate, (size_t)got);
     *ret_data = inflate->piece;
     return got;
@@ -153,8 +153,12 @@ static int fail(struct inflate *inflate, struct err *err)
         return err_set(err, ERR_IO, inflate->in_errno, "the archive can't be read: %s",
                        err_errno_text(inflate->in_errno));
     }
+    if (inflate->in_bytes == 0) {
+        return refuse(err, "there is no archive: it has no bytes");
+    }
+    /* libarchive gives no reason where gzip's trailer is missing (3.6.2). */
     return err_set(err, ERR_BAD_ARCHIVE, 0, "the compressed data is damaged: %s",
-                   text != NULL ? text : "no reason was given");
+                   text != NULL ? text : "its end is missing");
 }
 
 int inflate_open(int in, uint64_t max_bytes, const struct cancel *cancel,

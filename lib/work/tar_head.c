@@ -14,6 +14,8 @@
 #define SIZE_BYTES 12
 #define SUM_AT 148
 #define SUM_BYTES 8
+#define TYPE_AT 156
+#define DIRECTORY '5'
 #define BASE_256 0x80 /* the first bit of a number that is binary */
 
 void tar_head_leave(struct tar_head *head)
@@ -83,16 +85,30 @@ static long sum_of(const unsigned char *header)
     return sum;
 }
 
-bool tar_head_is_sound(const struct tar_head *head, uint64_t taken)
+static bool is_zero_base_256(const unsigned char *field)
+{
+    static const unsigned char zero[SIZE_BYTES] = { BASE_256 };
+
+    return memcmp(field, zero, SIZE_BYTES) == 0;
+}
+
+const char *tar_head_fault(const struct tar_head *head, uint64_t taken)
 {
     unsigned char header[TAR_HEAD_BYTES];
     bool valid = false;
+    bool empty;
 
     if (!copy(head, taken, header) ||
-        read_octal(header + SUM_AT, SUM_BYTES, &valid) != sum_of(header) || !valid ||
-        (header[SIZE_AT] & BASE_256) != 0) {
-        return true;
+        read_octal(header + SUM_AT, SUM_BYTES, &valid) != sum_of(header) || !valid) {
+        return NULL;
     }
-    (void)read_octal(header + SIZE_AT, SIZE_BYTES, &valid);
-    return valid;
+    if ((header[SIZE_AT] & BASE_256) != 0) {
+        empty = is_zero_base_256(header + SIZE_AT);
+    } else {
+        empty = read_octal(header + SIZE_AT, SIZE_BYTES, &valid) == 0;
+    }
+    if (!valid) {
+        return "its size is not a number";
+    }
+    return header[TYPE_AT] == DIRECTORY && !empty ? "it is a directory with data" : NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tar_head: what libarchive's tar reader guesses in a member's header (3.6.2: digits up to the
- * first other byte, so "12x" is 10) is looked at here. For lib/work alone; one thread at a time.
+ * first other byte, so "12x" is 10) or passes over (the size of a directory) is looked at here. For
+ * lib/work alone; one thread at a time.
  *
  * The reader doesn't show headers, but they stand in front of what it takes next. So the stream is
  * seen here as the reader gets it.
@@ -29,10 +30,10 @@ void tar_head_leave(struct tar_head *head);
 void tar_head_see(struct tar_head *head, const void *block, size_t size);
 
 /*
- * The reader has told of a member and has taken so many bytes of the stream. Is the size in its
- * header a number: octal digits, or base 256 (GNU)? What is no header (the map of a sparse file may
- * stand behind it) is sound.
+ * The reader has told of a member and has taken so many bytes of the stream. What is wrong with the
+ * size in its header (static), or NULL: it is octal digits, or base 256 (GNU), and 0 of a
+ * directory. What is no header (the map of a sparse file may stand behind it) is sound.
  */
-bool tar_head_is_sound(const struct tar_head *head, uint64_t taken);
+const char *tar_head_fault(const struct tar_head *head, uint64_t taken);
 
 #endif

@@ -36,6 +36,7 @@ struct unpacking {
     struct plant plant;
     struct unpack_result result;
     struct tar_head head;
+    char last[NAME_SHOWN + 1]; /* of the last member's name the beginning */
     struct err input_failure;
 };
 
@@ -55,32 +56,47 @@ static la_ssize_t input(struct archive *archive, void *context, const void **ret
     return got;
 }
 
-/* "member 'name': rule", with what is not plain text in the name as '?'. Always -1. */
-static int refuse(struct err *err, const char *name, const char *rule)
+/* The beginning of a name, with what is not plain text in it as '?'. Returns out. */
+static const char *show(const char *name, char out[static NAME_SHOWN + 1])
 {
-    char shown[NAME_SHOWN + 1];
-
-    (void)snprintf(shown, sizeof(shown), "%s", name);
-    for (char *at = shown; *at != '\0'; at++) {
+    (void)snprintf(out, NAME_SHOWN + 1, "%s", name);
+    for (char *at = out; *at != '\0'; at++) {
         if (*at < ' ' || *at > '~') {
             *at = '?';
         }
     }
-    return err_set(err, ERR_BAD_ARCHIVE, 0, "member '%s': %s", shown, rule);
+    return out;
 }
 
-static int fail_reading(struct unpacking *unpacking, struct err *err)
+/* Always -1. */
+static int refuse(struct err *err, const char *name, const char *rule)
+{
+    char shown[NAME_SHOWN + 1];
+
+    return err_set(err, ERR_BAD_ARCHIVE, 0, "member '%s': %s", show(name, shown), rule);
+}
+
+/* name: of the member whose data is read, or NULL between members. */
+static int fail_reading(struct unpacking *unpacking, const char *name, struct err *err)
 {
     const char *text = archive_error_string(unpacking->archive);
+    char shown[NAME_SHOWN + 1];
 
+    text = text != NULL ? text : "no reason was given";
     if (unpacking->input_failure.code != ERR_NONE) {
         if (err != NULL) {
             *err = unpacking->input_failure;
         }
         return -1;
     }
-    return err_set(err, ERR_BAD_ARCHIVE, 0, "it is no sound tar archive: %s",
-                   text != NULL ? text : "no reason was given");
+    if (name != NULL) {
+        return refuse(err, name, text);
+    }
+    if (unpacking->result.entries == 0) {
+        return err_set(err, ERR_BAD_ARCHIVE, 0, "it is no sound tar archive: %s", text);
+    }
+    return err_set(err, ERR_BAD_ARCHIVE, 0, "the member behind '%s': %s",
+                   show(unpacking->last, shown), text);
 }
 
 /* Why making a member failed: its own fault, or ours. */
@@ -168,7 +184,7 @@ static int write_content(struct unpacking *unpacking, const char *name, int fd, 
             return 0;
         }
         if (code < ARCHIVE_WARN) {
-            return fail_reading(unpacking, err);
+            return fail_reading(unpacking, name, err);
         }
         if (size > unpacking->limits->max_bytes - unpacking->result.bytes) {
             return refuse_size(unpacking->limits, name, err);
@@ -250,9 +266,6 @@ static int add_typed(struct unpacking *unpacking, struct archive_entry *entry, c
     case AE_IFLNK:
         return add_symlink(unpacking, entry, name, err);
     case AE_IFDIR:
-        if (archive_entry_size(entry) != 0) {
-            return refuse(err, name, "it is a directory with data");
-        }
         if (plant_directory(&unpacking->plant, name, archive_entry_perm(entry) & 0777, &mtime) <
             0) {
             return fail_making(err, name, errno);
@@ -270,12 +283,18 @@ static int add(struct unpacking *unpacking, struct archive_entry *entry, struct 
     const char *raw = archive_entry_pathname(entry);
     CLEANUP_FREE char *name = NULL;
     struct err why = ERR_INIT;
+    const char *fault;
 
     if (raw == NULL || raw[0] == '\0') {
         return refuse(err, "", "it has no readable name");
     }
+    (void)snprintf(unpacking->last, sizeof(unpacking->last), "%s", raw);
     if (++unpacking->result.entries > unpacking->limits->max_entries) {
         return refuse(err, raw, "the archive has more members than are allowed");
+    }
+    fault = tar_head_fault(&unpacking->head, (uint64_t)archive_filter_bytes(unpacking->archive, 0));
+    if (fault != NULL) {
+        return refuse(err, raw, fault);
     }
     if (raw[0] == '/') {
         return refuse(err, raw, "its name is absolute");
@@ -287,10 +306,6 @@ static int add(struct unpacking *unpacking, struct archive_entry *entry, struct 
         return archive_entry_filetype(entry) == AE_IFDIR
                    ? 0
                    : refuse(err, raw, "it would replace the workspace itself");
-    }
-    if (!tar_head_is_sound(&unpacking->head,
-                           (uint64_t)archive_filter_bytes(unpacking->archive, 0))) {
-        return refuse(err, raw, "its size is not a number");
     }
     if (path_depth(name) > max_depth) {
         return refuse(err, raw, "it is too many levels deep");
@@ -332,11 +347,11 @@ static int unpack_all(struct unpacking *unpacking, struct err *err)
 
     if (archive_read_support_format_tar(unpacking->archive) < ARCHIVE_WARN ||
         archive_read_open(unpacking->archive, unpacking, NULL, input, NULL) < ARCHIVE_WARN) {
-        return fail_reading(unpacking, err);
+        return fail_reading(unpacking, NULL, err);
     }
     while ((code = archive_read_next_header(unpacking->archive, &entry)) != ARCHIVE_EOF) {
         if (code < ARCHIVE_WARN) {
-            return fail_reading(unpacking, err);
+            return fail_reading(unpacking, NULL, err);
         }
         if (add(unpacking, entry, err) < 0) {
             return -1;

@@ -105,13 +105,32 @@ def is_packing(daemon):
     return False
 
 
+# What the refusal of such an archive says, of its member and of the rule; of all others at least something.
+DETAILS = {
+    "..": "member '../x': .*'..'", ".. inside": "member 'a/../../x': .*'..'", "absolute": "member '/x': .*absolute",
+    "below a link": "member 'd/x': .*below a symbolic link", "link that leaves": "member 'd': .*symbolic link out",
+    "absolute link": "member 'd': .*symbolic link out", "hard link out": "member 'h': .*hard link out",
+    "hard link to nothing": "member 'h': .*no earlier file", "device": "member 'dev': .*neither",
+    "block device": "member 'dev': .*neither", "fifo": "member 'p': .*neither", "setuid": "member 's': .*setuid",
+    "setgid": "member 's': .*setgid", "twice": "member 'good': .*taken",
+    "file as a directory": "member 'good/x': .*not a directory", "deep": "member 'd/d/.*levels",
+    "long name": "member 'nnn.*255 bytes", "checksum": "no sound tar", "size of a directory": "member 'good/': .*with data",
+    "size b'0000001130x'": "member 'odd': .*not a number", "size b'-0000000010'": "behind 'good': .*negative",
+    "size b'77777777777'": "member 'odd': Truncated", "cut": "damaged: truncated", "cut at the end": "its end is missing",
+    "gzip checksum": "checksum", "something behind": "more follows", "two in one": "behind the archive's end",
+    "not an archive": "no sound tar", "empty": "no bytes",
+}
+
+
 def hostile():
     """{what is wrong: archive}"""
     good = member("good", b"good")
     whole = archive(good, member("more", b"x" * 100000))
     plain = bytearray(archive(good, mode="w"))
     plain[148] ^= 1  # in the checksum of the first head
-    sized = bytearray(archive(member("d/", type=tarfile.DIRTYPE), mode="w"))
+    sized = bytearray(archive(member("good/", type=tarfile.DIRTYPE), mode="w"))
+    sized[124:135] = b"00000001000"
+    sized[148:156] = b"%06o\0 " % (sum(sized[:148]) + 8 * 32 + sum(sized[156:512]))
     return {
         "..": archive(good, member("../x", b"x")),
         ".. inside": archive(good, member("a/../../x", b"x")),
@@ -136,7 +155,7 @@ def hostile():
                               (b"00000000012x", b"x" * 10), (b"xxxxxxxxxxx", b""), (b"0x10", b"x" * 16),
                               (b"77777777777", b"x"), (b"00000100000", b"x"),
                               (b"\x80\0\0\0\x7f" + b"\xff" * 7, b"x"))},
-        "size of a directory": bytes(sized[:124] + b"00000001000" + sized[135:]),
+        "size of a directory": bytes(sized),
         "cut": whole[:len(whole) // 2],
         "cut at the end": whole[:-4],
         "gzip checksum": whole[:-8] + bytes(4) + whole[-4:],

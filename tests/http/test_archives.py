@@ -69,7 +69,8 @@ class In(Case):
     def test_plain_and_compressed(self):
         session = self.session()
         for mode, media_type in (("w", "application/x-tar"), ("w:gz", GZIP),
-                                 ("w:xz", sessionkit.OCTETS), ("w:bz2", None)):
+                                 ("w:xz", sessionkit.OCTETS), ("w:xz", "application/x-xz"),
+                                 ("w:bz2", None), ("w:bz2", "application/x-bzip2")):
             with self.subTest(mode=mode):
                 data = archive(member("form", mode.encode()), mode=mode)
                 reply = self.send(session, data, media_type=media_type)
@@ -85,6 +86,7 @@ class In(Case):
                 with self.subTest(what=what, query=query):
                     reply = self.send(session, data, query)
                     self.assert_problem(reply, 422, "bad_archive")
+                    self.assertRegex(reply.json["detail"], archivekit.DETAILS.get(what, "."))
         self.assertEqual((session.names(), session.content("good")), (["good"], b"mine"))
 
     def test_bombs(self):
@@ -431,7 +433,17 @@ class Tools(Case):
         path = os.path.join(self.folder(), "x.tar.zst")
         self.run_tool("tar", "-C", source, "--zstd", "-cf", path, ".")
         with open(path, "rb") as file:
-            self.assertEqual(self.back_and_forth(file.read(), self.with_gnu_tar), self.tree(source))
+            data = file.read()
+        self.assertEqual(self.back_and_forth(data, self.with_gnu_tar), self.tree(source))
+        # As a snapshot it stays what it is, and what a download is called can be sent.
+        target = "/v1/snapshots/zstd/content"
+        self.addCleanup(self.daemon.request, "DELETE", "/v1/snapshots/zstd")
+        for media_type, status in (("application/zstd", 201), (sessionkit.OCTETS, 200)):
+            self.assertEqual(self.daemon.request("PUT", target, data, media_type=media_type).status, status)
+        reply = self.daemon.get(target)
+        self.assertEqual((reply.media_type, reply.body), ("application/zstd", data))
+        session = self.session(snapshotId="zstd")
+        self.assertEqual(session.content("run.sh"), b"#!/bin/sh\n")
 
     def test_links_within_come_along(self):
         session = self.session()

@@ -408,6 +408,7 @@ static void hostile_members(void **state)
             { .name = "later", .type = '0' });
     REFUSED("no earlier file", { .name = "l", .type = '2', .link = "x" },
             { .name = "h", .type = '1', .link = "l" });
+    REFUSED("directory with data", { .name = "d", .type = '5', .mode = 0755, .data = "data" });
     REFUSED("neither", { .name = "p", .type = '6' });
     REFUSED("neither", { .name = "c", .type = '3' });
     REFUSED("neither", { .name = "b", .type = '4' });
