@@ -163,8 +163,7 @@ class Templates(Templated, kernelkit.Case):
         self.assertEqual(result["stdout"], "False False\n")
 
     def test_what_no_template_can_give(self):
-        for options in ({"env": {"PYTHONHASHSEED": "0"}}, {"network": True}, {"cwd": "/tmp"},
-                        {"mounts": {"/usr/share": "/mnt/share"}}):
+        for options in ({"env": {"PYTHONHASHSEED": "0"}}, {"network": True}, {"cwd": "/tmp"}):
             result = self.run_code("print(1)", **options)
             self.assertEqual((result["stdout"], result["usage"]["source"]), ("1\n", "cold"), options)
 

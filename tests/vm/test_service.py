@@ -16,7 +16,7 @@ import wire
 
 RUNTIME = os.environ["XDG_RUNTIME_DIR"]
 UNITS = os.path.expanduser("~/.config/systemd/user")
-DROP_IN = "[Service]\nExecStart=\nExecStart={kernd} serve --log-level debug --templates {templates}\n"
+DROP_IN = "[Service]\nExecStart=\nExecStart={kernd} serve --log-level debug {arguments}\n"
 
 
 def systemctl(*words):
@@ -60,7 +60,7 @@ def of_cgroup(box, name):
 
 
 class UserService(unittest.TestCase):
-    templates = harness.TEMPLATES
+    arguments = f"--templates {harness.TEMPLATES}"
 
     @classmethod
     def setUpClass(cls):
@@ -68,7 +68,7 @@ class UserService(unittest.TestCase):
         for name in ("kernd.service", "kernd.socket"):
             shutil.copy(os.path.join(harness.ROOT, "systemd", name), UNITS)
         with open(f"{UNITS}/kernd.service.d/here.conf", "w", encoding="utf-8") as file:
-            file.write(DROP_IN.format(kernd=harness.KERND, templates=cls.templates))
+            file.write(DROP_IN.format(kernd=harness.KERND, arguments=cls.arguments))
         systemctl("daemon-reload")
         systemctl("start", "kernd.socket")
 
@@ -164,11 +164,12 @@ class Service(UserService):
 class Forked(UserService):
     """Boxes that are forked of a template: each is born in a cgroup of its own, which is what bounds it."""
 
-    templates = "1"
+    arguments = "--templates 1 --spares 0"
+    LIMITS = {"memoryMb": 200, "pids": 33, "cpus": 1.5}
 
     def setUp(self):
         self.has_memory = os.environ.get("KERND_TEST_ENFORCED") == "cgroup"
-        census.wait_until(lambda: run_code("1")["usage"]["source"] == "template",
+        census.wait_until(lambda: run_code("1", **self.LIMITS)["usage"]["source"] == "template",
                           harness.seconds(20), "a template")
 
     def placed(self):
@@ -191,8 +192,7 @@ class Forked(UserService):
         self.assertEqual(call("POST", "/v1/sessions", {"id": mark}).status, 201)
         caller = threading.Thread(target=lambda: answer.append(call(
             "POST", f"/v1/sessions/{mark}/runCode",
-            {"code": code, "language": "python", "memoryMb": 200, "pids": 33, "cpus": 1.5,
-             "env": {"MARK": mark}})))
+            {"code": code, "language": "python", **self.LIMITS})))
         caller.start()
         files = f"/v1/sessions/{mark}/files"
         census.wait_until(lambda: call("GET", f"{files}/began").status == 200, harness.seconds(20),
@@ -225,19 +225,20 @@ class Forked(UserService):
     def test_none_had_to_be_moved(self):
         log = subprocess.run(["journalctl", "--user", "--unit", "kernd.service", "--output", "cat"],
                              capture_output=True, text=True, timeout=harness.seconds(60), check=False)
+        self.assertIn("event=", log.stdout, "the control: there is a log")
         self.assertNotIn("forked_box_moved", log.stdout)
         self.assertNotIn("box_without_cgroup", log.stdout)
 
     def test_out_of_memory_is_its_own_affair(self):
         template = self.template()
         result = run_code("b = bytearray(b'x') * (300 << 20)\nimport time; time.sleep(600)",
-                          memoryMb=64)
+                          **{**self.LIMITS, "memoryMb": 64})
         self.assertEqual((result["fault"]["type"], result["usage"]["source"]), ("oom", "template"),
                          result)
         self.assertEqual(self.template(), template)
         if self.has_memory:
             self.assertIn("oom_kill 0", of_cgroup(template, "memory.events").splitlines())
-        result = run_code("print(2)")
+        result = run_code("print(2)", **self.LIMITS)
         self.assertEqual((result["stdout"], result["usage"]["source"]), ("2\n", "template"))
 
 
