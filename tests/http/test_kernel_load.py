@@ -155,7 +155,9 @@ class Leaks(kernelkit.Case):
             self.assertLess(after["rss"], before["rss"] + 32, (before, after))
         self.assertEqual(census.zombies(self.daemon.pid), [])
         directories = [d for d in self.daemon.box_directories() if "boxes" in d]
-        self.assertEqual(directories, [])
+        # That of a template, which outlives those that are forked of it, has its filters.
+        self.assertEqual([d for d in directories
+                          if "filter-0" not in os.listdir(self.daemon.path(d))], [])
 
 
 class Idle(kernelkit.Case):
