@@ -93,10 +93,10 @@ INIT_LDFLAGS = -static -pthread \
 INIT_SOURCES := $(wildcard lib/box/init.c lib/box/init_*.c)
 # kernd-shell, the driver of bash kernels, is a program in the box too.
 SHELL_SOURCES := $(wildcard lib/cell/shell.c lib/cell/shell_start.c)
-# kernd-template.so, with which an interpreter in a box forks boxes: its own files, and what
-# kernd-init does to a program before it runs.
+# kernd-template.so, with which an interpreter in a box forks boxes: its own files, what kernd-init
+# does to a program before it runs, and how kernd makes a process in its own memory.
 TEMPLATE_SOURCES := $(wildcard lib/box/template.c lib/box/template_*.c)
-TEMPLATE_PARTS := lib/box/init_state.c lib/box/init_landlock.c
+TEMPLATE_PARTS := lib/box/init_state.c lib/box/init_landlock.c lib/box/clone.c
 LIB_SOURCES := $(filter-out $(INIT_SOURCES) $(SHELL_SOURCES) $(TEMPLATE_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
 API_SOURCES := $(if $(ROOMS),,$(wildcard api/*.c))
 SERVER_SOURCES := $(if $(ROOMS),,$(wildcard server/*.c))

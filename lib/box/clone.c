@@ -16,8 +16,8 @@
 
 #if defined(__x86_64__)
 
-/* The child calls a few functions of two or three variables each. */
-#define STACK_SIZE 16384
+/* Enough for what a library does at a fork (pthread_atfork(3)). Pages that nobody uses are not there. */
+#define STACK_SIZE 65536
 
 static long start(struct clone_args *arguments, void (*run)(void *context), void *context)
 {

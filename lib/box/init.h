@@ -25,7 +25,10 @@ struct init_reaper {
     bool alone; /* nobody else is left in the box */
 };
 
-/* Blocks SIGCHLD and opens a signalfd for it; the other fields are the caller's to fill. */
+/*
+ * Blocks SIGCHLD, and no other signal, whatever was blocked before; opens a signalfd for it. The
+ * other fields are the caller's to fill.
+ */
 bool init_reaper_open(struct init_reaper *reaper);
 
 /*

@@ -27,7 +27,7 @@ bool init_reaper_open(struct init_reaper *reaper)
     *reaper = (struct init_reaper){ .connection = -1, .children = -1, .program = -1 };
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0) {
+    if (sigprocmask(SIG_SETMASK, &set, NULL) < 0) {
         return false;
     }
     reaper->children = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

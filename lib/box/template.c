@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +25,11 @@
 
 #include "lib/base/err.h"
 #include "lib/base/fd.h"
+#include "lib/box/clone.h"
 #include "lib/box/init.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #define NEW_NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
-#define WORKSPACE "/workspace"
 #define KERND_INIT "/run/kernd-lib/kernd-init"
 
 /* The interpreter's own, of the stable interface (Python 3.7): nothing of Python is needed to build
@@ -47,6 +48,12 @@ struct order {
     int fds[TEMPLATE_WIRE_FDS_MAX];
     size_t fd_count;
     bool outside; /* could not be born in its cgroup */
+};
+
+/* What PID 1 of a new box has to do. */
+struct birth {
+    const struct order *order;
+    sigjmp_buf back; /* the program's way into the interpreter */
 };
 
 static struct template own;
@@ -176,80 +183,63 @@ static void become_init(pid_t program, bool outside, uint32_t landlock_abi)
     give_up("become kernd-init");
 }
 
-/* ---- the program ---- */
-
-/* What the program may reach beside what every box has; looked at when it was mounted. */
-static bool confine(const struct order *order, int ruleset)
+/*
+ * PID 1 of the box, in the template's memory, which waits (clone.h): a copy of that memory is made
+ * once, for the program. Nothing is left behind there but what libc does at a fork, and undoes.
+ */
+static void run_first(void *context) __attribute__((noreturn));
+static void run_first(void *context)
 {
-    char layer[] = "r 0 0 " TEMPLATE_WIRE_LAYER_AT; /* INIT_WIRE_PIN */
-    char *pins[TEMPLATE_PINS_MAX + 2] = { NULL };
-
-    memcpy(pins, own.pins, own.pin_count * sizeof(*pins));
-    if (order->fork.layer[0] != '\0') {
-        pins[own.pin_count] = layer;
-    }
-    return ruleset < 0 || init_landlock_enter(ruleset, pins) == 0;
-}
-
-static void become_program(const struct order *order, int ruleset)
-{
-    const struct init_wire_start limits = { .tasks = order->fork.tasks,
-                                            .files = order->fork.files,
-                                            .file_bytes = order->fork.file_bytes };
-
-    /* Building the box left none open; the program is to have 0, 1 and 2 whatever becomes of that.
-     */
-    if (!confine(order, ruleset) || close_range(STDERR_FILENO + 1, UINT_MAX, 0) < 0 ||
-        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || chdir(WORKSPACE) < 0) {
-        give_up("become a program");
-    }
-    init_state_process();
-    init_state_limits(&limits);
-}
-
-/* In the child of the template. Returns in the program alone. */
-static void run_child(struct order *order)
-{
+    struct birth *birth = context;
+    const char *failed;
     uint32_t landlock_abi;
     int ruleset;
     pid_t program;
 
-    build_box(order);
+    build_box(birth->order);
     landlock_abi = init_landlock_prepare(false, &ruleset);
     program = fork();
     if (program < 0) {
         give_up("fork the program");
     }
     if (program > 0) {
-        become_init(program, order->outside, landlock_abi);
+        become_init(program, birth->order->outside, landlock_abi);
     }
-    become_program(order, ruleset);
-    explicit_bzero(order, sizeof(*order)); /* its names are the host's affair */
+    failed = template_program_become(&own, &birth->order->fork, ruleset);
+    if (failed != NULL) {
+        give_up(failed);
+    }
+    siglongjmp(birth->back, 1);
 }
 
 /* ---- the template ---- */
 
-static long clone_into(uint64_t flags, int cgroup)
+static long clone_into(struct birth *birth, int cgroup)
 {
-    struct clone_args arguments = { .flags = flags, .exit_signal = SIGCHLD };
+    struct clone_args arguments = { .flags = NEW_NAMESPACES, .exit_signal = SIGCHLD };
 
     if (cgroup >= 0) {
         arguments.flags |= CLONE_INTO_CGROUP;
         arguments.cgroup = (unsigned)cgroup;
     }
-    return syscall(SYS_clone3, &arguments, sizeof(arguments));
+    return clone_start(&arguments, run_first, birth);
 }
 
-/* As fork(2). Where a process can't be born in a cgroup, kernd moves it before it has any code. */
-static long clone_box(struct order *order)
+/* Where a process can't be born in a cgroup, kernd moves it before it has any code. */
+static long clone_box(struct order *order, struct birth *birth)
 {
     const int cgroup = order->fork.has_cgroup != 0 ? order->fds[3] : -1;
-    long pid = clone_into(NEW_NAMESPACES, cgroup);
+    long pid = clone_into(birth, cgroup);
+    int reason = errno;
 
     if (pid < 0 && cgroup >= 0) {
         order->outside = true;
-        pid = clone_into(NEW_NAMESPACES, -1);
+        pid = clone_into(birth, -1);
+        reason = errno;
     }
+    /* The box took itself out of reach, and with it the memory that it had (prctl(2)). */
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    errno = reason;
     return pid;
 }
 
@@ -257,20 +247,20 @@ static long clone_box(struct order *order)
 static bool fork_box(struct order *order)
 {
     const char *refused = template_check_again();
-    long pid;
+    struct birth birth = { .order = order };
 
     if (refused != NULL) {
         tell(order->fds[2], refused, 0);
         return false;
     }
     PyOS_BeforeFork();
-    pid = clone_box(order);
-    if (pid == 0) {
-        run_child(order);
+    if (sigsetjmp(birth.back, 1) != 0) {
+        explicit_bzero(order, sizeof(*order)); /* its names are the host's affair */
+        template_program_resume();
         PyOS_AfterFork_Child();
         return true;
     }
-    if (pid < 0) {
+    if (clone_box(order, &birth) < 0) {
         tell(order->fds[2], "clone", errno);
     }
     PyOS_AfterFork_Parent();
@@ -298,8 +288,8 @@ int kernd_template_check(int connection)
     const char *refused;
 
     rehearse();
+    template_pages_prepare();
     refused = template_check(&own, connection);
-
     if (refused != NULL) {
         tell(STDERR_FILENO, refused, 0);
         return -1;
@@ -309,17 +299,20 @@ int kernd_template_check(int connection)
 
 /*
  * Called by the driver once. Comes back with 1 in every program that is forked, as its process 2,
- * with 2 where it is to hear what kernd says before it is ready, and with 0 in the template, when
- * kernd wants no more of it.
+ * connected to kernd (TEMPLATE_DRIVER) and with the greeting sent; with 2 where it is to hear what
+ * kernd says before that, and to greet itself; and with 0 in the template, when kernd wants no more
+ * of it.
  */
-EXPORTED int kernd_template_serve(int connection);
-int kernd_template_serve(int connection)
+EXPORTED int kernd_template_serve(int connection, const char *greeting, int size);
+int kernd_template_serve(int connection, const char *greeting, int size)
 {
     const int state = PyGILState_Ensure();
     bool is_program = false;
     int prepares = 0;
     struct order order;
 
+    own.greeting = greeting;
+    own.greeting_size = (size_t)size;
     set_disposition(SIGCHLD, SIG_IGN); /* the first processes of boxes that ended are no zombies */
     while (!is_program && receive(connection, &order)) {
         prepares = (int)order.fork.prepares;

@@ -40,7 +40,12 @@ struct template
     char *pins[TEMPLATE_PINS_MAX]; /* what a box may reach beside what all have */
     size_t pin_count;
     uint64_t mount_namespace; /* inode number */
+    const char *greeting;     /* what a program says first */
+    size_t greeting_size;
 };
+
+/* The number of a program's connection to kernd. */
+#define TEMPLATE_DRIVER 250
 
 /*
  * May this process fork boxes? It has one thread, no descriptor beyond `connection`, no memory that
@@ -51,6 +56,9 @@ const char *template_check(struct template *template, int connection);
 
 /* The same for what may have changed since: one thread, and children that are reaped. */
 const char *template_check_again(void);
+
+/* Before it serves: so that less is left to be done in each fork. Does what it can. */
+void template_pages_prepare(void);
 
 /* ---- in PID 1 of the new box, in this order; NULL, or what could not be done (errno tells why) */
 
@@ -63,5 +71,21 @@ const char *template_walls_leave(void);
 
 /* The system call filter: the last step. */
 const char *template_walls_filter(const struct template *template);
+
+/* ---- in the program, its child */
+
+/*
+ * Landlock, its only descriptors, its own session and limits, and the connection to kernd, which is
+ * greeted unless kernd has something to say first. NULL, or what could not be done (errno tells why).
+ */
+const char *template_program_become(const struct template *template,
+                                    const struct template_wire_fork *order, int ruleset);
+
+/*
+ * Before it goes back into the interpreter: a process in another's memory begins without what libc
+ * has told the kernel of its thread (rseq_fork() in include/linux/rseq.h), and so do its children,
+ * while libc goes on believing it. Where nothing was lost the kernel refuses this.
+ */
+void template_program_resume(void);
 
 #endif

@@ -58,10 +58,10 @@ class Loader:
 class Shower:
     """Turns values into bundles and sends them. One for the life of the process."""
 
-    def __init__(self, link, loader, text_max):
+    def __init__(self, link, loader):
         self._link = link
         self._loader = loader
-        self.text_max = text_max
+        self.text_max = 0  # each request tells
 
     def display(self, *values, raw=False, **_options):
         """Shows each value as a rich result, at once. With raw=True a value is a MIME bundle."""
@@ -243,12 +243,11 @@ class _ActingLoader:
 class Runner:
     """Runs cells in one namespace, the module __main__."""
 
-    def __init__(self, link, loader, request, lasts=False):
-        """lasts: more cells will follow, and each is told to have ended."""
-        self.shower = Shower(link, loader, request.text_max)
+    def __init__(self, link, loader):
+        self.shower = Shower(link, loader)
+        self.lasts = False  # more cells will follow, and each is told to have ended
         self._loader = loader
         self._loop = None
-        self._lasts = lasts
         module = type(sys)("__main__")
         self.scope = module.__dict__
         self.scope.update(__builtins__=builtins, __annotations__={}, display=self.shower.display)
@@ -263,7 +262,7 @@ class Runner:
         """
         try:
             self._run(read(), name)
-            if self._loop is not None and not self._lasts:
+            if self._loop is not None and not self.lasts:
                 self._loop.close()  # ends what top-level awaits left running
         except BaseException as error:
             return error
@@ -278,7 +277,7 @@ class Runner:
                 value = self._wait_for(value)
         if is_expression:
             # Figures may take their time.
-            soon = self._lasts and "matplotlib.pyplot" not in sys.modules
+            soon = self.lasts and "matplotlib.pyplot" not in sys.modules
             self.shower.show_main(value, soon)
 
     def finish_cell(self):
@@ -311,10 +310,10 @@ class Runner:
         pyplot.show = show
 
 
-def run_once(link, loader, request, workspace):
+def run_once(runner, loader, request):
     """The one cell of this process. Leaves as a plain python script would."""
     name = request.name
-    runner = Runner(link, loader, request)
+    runner.shower.text_max = request.text_max
     sys.argv[:] = [name]
     source_loader = importlib_files.SourceFileLoader("__main__", name)
     runner.scope.update(__file__=name, __cached__=None, __loader__=source_loader)

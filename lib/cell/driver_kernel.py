@@ -19,9 +19,9 @@ _SOURCES_MAX = 4 << 20  # characters of earlier cells kept for tracebacks
 _HIGH = {1: 251, 2: 252}
 
 
-def run(link, loader, request, receive):
+def run(link, loader, runner, request, receive):
     """Serves cells until kernd closes the connection; then the interpreter ends as usual."""
-    kernel = Kernel(link, loader, request)
+    kernel = Kernel(link, loader, runner)
     while request is not None:
         kernel.serve(request)
         kernel.rest()
@@ -29,10 +29,11 @@ def run(link, loader, request, receive):
 
 
 class Kernel:
-    def __init__(self, link, loader, request):
+    def __init__(self, link, loader, runner):
         self._link = link
         self._loader = loader
-        self._runner = driver_cell.Runner(link, loader, request, lasts=True)
+        self._runner = runner
+        runner.lasts = True
         self._streams = Streams()
         self._interrupts = Interrupts(link)
         self._sources = Sources()

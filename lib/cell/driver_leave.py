@@ -31,13 +31,54 @@ class Leaving:
         self._status = None
         self._modules = {}
         self._count = 0
+        self._callbacks = 0
+        self._handlers = 0
+        self._table = sys.modules  # where the interpreter looks, whatever becomes of that name
         atexit.register(self._finish)  # the first of all, so it is called last
         del sys.modules["atexit"]  # to a cell it is a module that was not imported yet
 
     def keep_modules(self):
-        """Those that are there now are the template's."""
+        """Those that are there now are the template's, and so are the handlers."""
         self._modules = dict(sys.modules)
         self._count = len(self._modules)
+        self._callbacks = atexit._ncallbacks()
+        self._handlers = own_handlers(sys.modules.get("threading"))
+
+    def rehearse(self):
+        """What _finish does and leaves no trace of."""
+        gc.collect()
+        self._names_of_program()
+        has_finalizers()
+        flush(sys.stdout)
+
+    def leave(self):
+        """
+        What the interpreter would do next: write what is buffered (flush_io, pythonrun.c), wait for
+        threads, call the exit handlers (Py_FinalizeEx); the last of these ends the process. Called from
+        here, none of the driver's own objects are taken apart before, whose pages would be copied for it.
+        Comes back where the program has handlers of its own, which would tell from where they are called
+        if they fail, or something is to be waited for: then the interpreter does it.
+        """
+        threading = self._table.get("threading")
+        if atexit._ncallbacks() != self._callbacks or not self._has_one_thread(threading):
+            return
+        for name in ("stderr", "stdout"):
+            try:
+                getattr(sys, name).flush()
+            except BaseException:
+                pass
+        if threading is not None:
+            threading._shutdown()
+        atexit._run_exitfuncs()
+
+    def _has_one_thread(self, threading):
+        """And none of the program's handlers is called where it waits for others."""
+        try:
+            return threading is None or (
+                own_handlers(threading) == self._handlers and not awaited_locks(threading)
+            )
+        except BaseException:
+            return False
 
     def expect(self, value):
         """The program came to its end, with this value of SystemExit. Others are not for here."""
@@ -63,9 +104,10 @@ class Leaving:
 
     def _let_go(self):
         gc.collect()
+        scope = sys.__dict__
         for name in _OF_SYS:
-            if hasattr(sys, name):
-                setattr(sys, name, None)
+            if name in scope:
+                scope[name] = None
         builtins._ = None
         for name in _STREAMS:
             setattr(sys, name, getattr(sys, "__" + name + "__"))
@@ -106,6 +148,16 @@ class Leaving:
             behind.append(name)
             left -= 1
         return behind if "__main__" in behind else [*behind, "__main__"]
+
+
+def own_handlers(threading):
+    """How many functions are to be called before threads are waited for (3.9 and later)."""
+    return 0 if threading is None else len(getattr(threading, "_threading_atexits", ()))
+
+
+def awaited_locks(threading):
+    """Those of the threads that the end of a program waits for (up to 3.12), but its own."""
+    return threading._shutdown_locks - {threading._main_thread._tstate_lock}
 
 
 def flush(stream):

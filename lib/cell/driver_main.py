@@ -27,7 +27,7 @@ def main(library, found):
     address = arguments[0] if arguments else SOCKET
     workspace = arguments[1] if len(arguments) > 1 else WORKSPACE
     prepared = Prepared(library)
-    link = wire.Link(address)
+    link = wire.Link(wire.connect(address), posix.getpid())
     if not preload:
         # What is left to do takes a millisecond, in which kernd has something to do, too. A cell
         # that comes meanwhile waits, and so does its interrupt.
@@ -40,7 +40,7 @@ def main(library, found):
     # What is there now stays to the end: no collection needs to look at it again, least of all the
     # last one, which would cost a millisecond.
     gc.freeze()
-    prepared.serve(link, workspace)
+    prepared.serve(link)
 
 
 def greet(link):
@@ -48,6 +48,7 @@ def greet(link):
 
 
 def greeting():
+    """Payload of a READY frame."""
     return b"\x01python %d.%d.%d" % sys.version_info[:3]
 
 
@@ -59,6 +60,7 @@ class Prepared:
         self._usual_interrupt = _signal.getsignal(_signal.SIGINT)
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
         self._library = library
+        self._runner = None
 
     def finish(self, found, workspace):
         prepare_path([entry for entry in found if entry != self._library], workspace)
@@ -71,16 +73,30 @@ class Prepared:
         if names:
             self._loader.load("driver_preload").run(names, workspace)
 
-    def serve(self, link, workspace):
+    def prepare_runner(self, link):
+        """What runs cells, ahead of them: so that less is left to be made in a fork."""
+        self._runner = driver_cell.Runner(link, self._loader)
+
+    def rehearse(self, link):
+        """As with a cell that does nothing, and is not the last."""
+        request = receive(link)
+        driver_cell.read_source(self._library + "/driver.py")
+        self._runner.attempt(lambda: "pass\n", request.name)
+        self._runner.finish_cell()
+
+    def serve(self, link):
         """Cells, until the end of the process or of the connection. kernd has been greeted."""
         request = receive(link)
         if request is None:
             return
+        runner, self._runner = self._runner, None  # nothing of the driver's outlives a cell's objects
+        if runner is None:
+            runner = driver_cell.Runner(link, self._loader)
         if request.mode == wire.MODE_KERNEL:
-            self._loader.load("driver_kernel").run(link, self._loader, request, receive)
+            self._loader.load("driver_kernel").run(link, self._loader, runner, request, receive)
             return
         _signal.signal(_signal.SIGINT, self._usual_interrupt)
-        driver_cell.run_once(link, self._loader, request, workspace)
+        driver_cell.run_once(runner, self._loader, request)
 
 
 def split_arguments(arguments):

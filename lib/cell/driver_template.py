@@ -23,7 +23,9 @@ import driver_main  # noqa: E402
 import driver_wire as wire  # noqa: E402
 
 RTLD_NOW = 2
-TO_BE_PREPARED = 2  # kernd_template_serve
+TO_BE_PREPARED = 2  # kernd_template_serve; the others have been greeted for
+PROGRAM = 2  # the process number of a box's program in it
+REHEARSALS = 2
 
 
 def main():
@@ -44,27 +46,30 @@ def main():
         keep_openssl()
     prepared.preload(preload, driver_main.WORKSPACE)
     leaving.keep_modules()
+    seeders = [seed for name, seed in SEEDERS.items() if name in sys.modules]
+    greeting = wire.make_frame(wire.READY, driver_main.greeting())
     gc.collect()
     gc.freeze()
+    link = rehearse(prepared, leaving)
     if call(check, (orders,)) != 0:
         raise SystemExit(1)
-    greeting = driver_main.greeting()
-    posix.write(orders, b"%c%b%b" % (wire.READY, len(greeting).to_bytes(4, "big"), greeting))
-    became = call(serve, (orders,))
+    posix.write(orders, greeting)
+    became = call(serve, (orders, greeting, len(greeting)))
     if not became:
         return
-    # From here on: one of the boxes.
-    seed_anew()
-    link = wire.Link(driver_main.SOCKET)
+    # From here on: one of the boxes, connected.
+    for seed in seeders:
+        seed(sys.modules)
     if became == TO_BE_PREPARED:
         prepare(prepared, link)
-    driver_main.greet(link)
+        driver_main.greet(link)
     try:
-        prepared.serve(link, driver_main.WORKSPACE)
+        prepared.serve(link)
     except SystemExit as end:
         leaving.expect(end.code)
         raise
     leaving.expect(None)
+    leaving.leave()
 
 
 def keep_openssl():
@@ -97,26 +102,61 @@ def connect():
     return link.detach()
 
 
-def seed_anew():
+def rehearse(prepared, leaving):
     """
-    What was drawn at random before the fork is the same in all boxes of this template. Modules that
-    register for it (random) or look at the number of their process (ssl, numpy's SeedSequence users)
-    see to it themselves; these don't.
+    What a program talks to kernd by; its connection will have that number (template_program.c). All of
+    the driver that runs in a program has then run here: what the interpreter notes at the first time
+    (where it found a method) would be written in each, and so a page copied for it. What is made here
+    is not frozen: with the variables of a program it may be part of a cycle.
     """
-    modules = sys.modules
-    if "numpy.random" in modules:
-        # All of the generator's state: seed() would make it of fewer bytes with much more code.
-        state = modules["numpy"].frombuffer(posix.urandom(4 * 624), "uint32")
-        modules["numpy.random"].set_state(("MT19937", state, 624))
-    if "torch" in modules:
-        modules["torch"].seed()
-    if "tempfile" in modules:
-        modules["tempfile"]._name_sequence = None
-    if "uuid" in modules:
-        modules["uuid"]._node = modules["uuid"]._last_timestamp = None
-    if "multiprocessing.process" in modules:
-        process = modules["multiprocessing.process"]
-        process.current_process()._config["authkey"] = process.AuthenticationString(posix.urandom(32))
+    near, far = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    posix.dup2(near.fileno(), wire.HIGH_DESCRIPTOR, inheritable=False)
+    link = wire.Link(wire.HIGH_DESCRIPTOR, PROGRAM)
+    prepared.prepare_runner(link)
+    cell = bytes((wire.MODE_ONCE, *bytes(9), wire.FIELD_NAME, *bytes(4)))  # of nothing
+    for _ in range(REHEARSALS):
+        far.send(wire.make_frame(wire.CELL, cell))
+        prepared.rehearse(link)
+        leaving.rehearse()
+    for number in (wire.HIGH_DESCRIPTOR, near.detach(), far.detach()):
+        posix.close(number)
+    return link
 
+
+# What was drawn at random before the fork is the same in all boxes of this template. Modules that
+# register for it (random) or look at the number of their process (ssl, numpy's SeedSequence users)
+# see to it themselves; these don't.
+
+
+def seed_numpy(modules):
+    # All of the generator's state: seed() would make it of fewer bytes with much more code.
+    state = modules["numpy"].frombuffer(posix.urandom(4 * 624), "uint32")
+    modules["numpy.random"].set_state(("MT19937", state, 624))
+
+
+def seed_torch(modules):
+    modules["torch"].seed()
+
+
+def seed_tempfile(modules):
+    modules["tempfile"]._name_sequence = None
+
+
+def seed_uuid(modules):
+    modules["uuid"]._node = modules["uuid"]._last_timestamp = None
+
+
+def seed_multiprocessing(modules):
+    process = modules["multiprocessing.process"]
+    process.current_process()._config["authkey"] = process.AuthenticationString(posix.urandom(32))
+
+
+SEEDERS = {
+    "numpy.random": seed_numpy,
+    "torch": seed_torch,
+    "tempfile": seed_tempfile,
+    "uuid": seed_uuid,
+    "multiprocessing.process": seed_multiprocessing,
+}
 
 main()

@@ -24,10 +24,10 @@ FLAG_LIVE = 1
 END_INTERRUPTED = 1
 
 # Out of the reach of code that closes "all" descriptors from 3 to some small bound.
-_HIGH_DESCRIPTOR = 250
+HIGH_DESCRIPTOR = 250
 
 
-def keep_high(descriptor, number=_HIGH_DESCRIPTOR):
+def keep_high(descriptor, number=HIGH_DESCRIPTOR):
     """Moves a descriptor to a high, close-on-exec number where the limit allows it."""
     try:
         posix.dup2(descriptor, number, inheritable=False)
@@ -37,20 +37,33 @@ def keep_high(descriptor, number=_HIGH_DESCRIPTOR):
     return number
 
 
+def connect(path):
+    """A connection to kernd: its descriptor."""
+    first = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    first.connect(path)
+    return keep_high(first.detach())
+
+
+def make_frame(kind, payload):
+    return b"%c%b%b" % (kind, len(payload).to_bytes(4, "big"), payload)
+
+
 class Link:
-    def __init__(self, path):
-        first = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        first.connect(path)
-        number = keep_high(first.detach())
+    def __init__(self, number, process):
+        """Of the connection with this descriptor, in the process with this number."""
         self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, number)
-        self._process = posix.getpid()
+        self._process = process
         self._lock = _thread.allocate_lock()
         self._sender = None
         self._waiting = []
         self._held = b""
         self.late_interrupt = lambda: None  # what to do with one that no running cell took
-        # A forked child keeps neither the connection nor its descriptor.
-        posix.register_at_fork(after_in_child=self.close)
+        posix.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self):
+        """A forked child keeps neither the connection nor its descriptor."""
+        if not self.is_ours():
+            self.close()
 
     def close(self):
         """Idempotent. What is sent afterwards is dropped."""
@@ -72,7 +85,7 @@ class Link:
         """
         if self._socket is None or not self.is_ours():
             return
-        frame = b"%c%b%b" % (kind, len(payload).to_bytes(4, "big"), payload)
+        frame = make_frame(kind, payload)
         me = _thread.get_ident()
         if self._sender == me:  # called by a signal handler in the middle of a send
             self._waiting.append(frame)

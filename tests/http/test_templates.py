@@ -29,7 +29,7 @@ print(json.dumps({
     "oom": lines("/proc/self/oom_score_adj"),
     "maps of users": lines("/proc/self/uid_map")[0].split()[0::2],
     "pids": sorted(int(name) for name in os.listdir("/proc") if name.isdigit()),
-    "first": lines("/proc/1/comm"),
+    "first": lines("/proc/1/comm") + lines("/proc/1/status", lambda l: l.startswith("SigBlk")),
     "ids": [os.getpid(), os.getppid(), os.getsid(0) == os.getpid(), os.getuid(), os.getgid()],
     "descriptors": sorted(os.listdir("/proc/self/fd"), key=int),
     "environment": sorted(os.environ.items()), "cwd": os.getcwd(), "host": os.uname().nodename,
@@ -50,6 +50,10 @@ ENDS = {
     "of what a module keeps": "{A}import os\nos.kept = A()\n",
     "of what a hook keeps": "{A}a = A()\nimport sys\nsys.excepthook = lambda *_: a\n",
     "behind handlers": "{A}a = A()\nimport atexit\natexit.register(print, 'bye')\n",
+    "handler that fails": "import atexit\natexit.register(print, 'bye')\natexit.register(int, 'x')\n",
+    "handler that writes past buffers": "import atexit, os\natexit.register(os.write, 1, b'raw')\n"
+                                        "print('first')\n",
+    "handler of its own": "import atexit\n@atexit.register\ndef f(): atexit.register(print, 'more')\n",
     "without handlers": "{A}a = A()\nimport atexit\natexit._clear()\n",
     "unclosed file": "f = open('x', 'w'); f.write('abc')\n",
     "unclosed file of a module": "import os\nos.f = open('x', 'w'); os.f.write('abc')\n",
@@ -64,6 +68,13 @@ ENDS = {
               "threading.Thread(target=lambda: (time.sleep(.1), print('t'))).start()\n",
     "thread that is no hindrance": "import threading, time\n"
                                    "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n",
+    "threads that are kept": "import concurrent.futures as c\ne = c.ThreadPoolExecutor(2)\n"
+                             "e.submit(lambda: (__import__('time').sleep(.1), print('t')))\n",
+    "handler of threads": "import threading\nthreading._register_atexit(int, 'x')\n",
+    "in what is searched": "{A}import sys\nsys.path.append(A()); sys.path_hooks.append(A())\n"
+                           "sys.path_importer_cache['x'] = A()\n",
+    "in what takes the place of that": "{A}import sys\nsys.path = [A()]\n"
+                                       "sys.path_importer_cache = {1: A()}\n",
     "fork": "import os\nif os.fork() == 0: print('child')\nelse: os.wait(); print('parent')\n",
     "status": "{A}a = A()\nimport sys; sys.exit(5)\n",
     "large status": "import sys; sys.exit(-1)\n",

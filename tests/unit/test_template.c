@@ -196,6 +196,12 @@ static void a_box_is_forked(void **state)
           "'driver' in m])",
           "False []\n");
     check(fixture, "import ctypes; print(ctypes.CDLL(None).getpid())", "2\n");
+    /* The kernel tells libc where a thread runs: it has to know of this one (rseq(2)). */
+    check(fixture,
+          "import ctypes, os\nlibc = ctypes.CDLL(None)\n"
+          "def ask(cpu): os.sched_setaffinity(0, {cpu}); return libc.sched_getcpu() == cpu\n"
+          "print(all([ask(cpu) for cpu in os.sched_getaffinity(0)]))",
+          "True\n");
     template_close(fixture);
 }
 
