@@ -16,7 +16,8 @@
 
 #if defined(__x86_64__)
 
-/* Enough for what a library does at a fork (pthread_atfork(3)). Pages that nobody uses are not there. */
+/* Enough for what a library does at a fork (pthread_atfork(3)). Pages that nobody uses are not
+ * there. */
 #define STACK_SIZE 65536
 
 static long start(struct clone_args *arguments, void (*run)(void *context), void *context)

@@ -12,8 +12,10 @@
 #include <linux/sched.h>
 
 /*
- * What such a child executes must leave the memory as it found it: it makes system calls only, on
- * variables of its own, and sanitizers stay out of it.
+ * What such a child executes must leave the memory as it found it: in a server with threads it
+ * makes system calls only, on variables of its own, and sanitizers stay out of it. In a process
+ * with one thread, which waits, it may call what leaves no trace; it may also fork(2), and a copy
+ * of the memory may leave run() by siglongjmp(3) to where the parent has been.
  */
 #if defined(__has_attribute) && __has_attribute(disable_sanitizer_instrumentation)
 #define CLONE_CHILD                                               \

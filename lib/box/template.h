@@ -6,12 +6,13 @@
  * template) sits in a box of its own, holds capabilities in that box's user namespace and nowhere
  * else, and forks on kernd's order:
  *
- *     template   clone3 into new pid, mount, ipc, uts and net namespaces, and the order's cgroup
+ *     template   clone3 into new pid, mount, ipc, uts and net namespaces, and the order's cgroup;
+ *      │         waits until PID 1, which is in its memory, has executed kernd-init (clone.h)
  *      └ PID 1   closes what is not its own, builds the mounts (template_mounts.c), leaves the user
  *        │       namespace for one without any capability over those, drops all, loads the filter
  *        │       (template_walls.c), forks, and becomes kernd-init by execve(2)
- *        └ 2     the program: limits, a session of its own, back into the interpreter, which tells
- *                kernd over a connection of its own that it waits for code
+ *        └ 2     the program: limits, a session of its own, a connection of its own over which it
+ *                tells kernd that it waits for code (template_program.c), back into the interpreter
  *
  * All walls stand before process 2 is made, and kernd sends it nothing before kernd-init has said
  * that it is there. A step that fails ends the box before any code was handed to it.
@@ -76,7 +77,8 @@ const char *template_walls_filter(const struct template *template);
 
 /*
  * Landlock, its only descriptors, its own session and limits, and the connection to kernd, which is
- * greeted unless kernd has something to say first. NULL, or what could not be done (errno tells why).
+ * greeted unless kernd has something to say first. NULL, or what could not be done (errno tells
+ * why).
  */
 const char *template_program_become(const struct template *template,
                                     const struct template_wire_fork *order, int ruleset);

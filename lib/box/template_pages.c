@@ -46,8 +46,9 @@ static void write_as_it_is(int memory, off_t at)
 
 /*
  * Of memory without a page of its own, as a library's code is, a fork copies no page tables
- * (vma_needs_copy() in mm/memory.c of the kernel): each child would find all that it uses by faults,
- * a quarter of those it has. So every such part gets one, its first, by a write that changes nothing.
+ * (vma_needs_copy() in mm/memory.c of the kernel): each child would find all that it uses by
+ * faults, a quarter of those it has. So every such part gets one, its first, by a write that
+ * changes nothing.
  */
 static void own_a_page_each(void)
 {

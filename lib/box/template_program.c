@@ -41,7 +41,7 @@ static bool connect_driver(void)
 static bool greet(const struct template *template)
 {
     return send(TEMPLATE_DRIVER, template->greeting, template->greeting_size, MSG_NOSIGNAL) ==
-           (ssize_t)template->greeting_size;
+           (ssize_t) template->greeting_size;
 }
 
 /* What the program may reach beside what every box has; looked at when it was mounted. */
