@@ -9,8 +9,9 @@ rounds and last in odd ones; a row is the median of its rounds, in milliseconds,
 calls a second. Both have their defaults: a session of 512 MiB and 256 processes without a network,
 whose changed files are told; kernd has its spares, as users have. The binding is called within the
 program that uses it; kernd is asked over its Unix socket by a client that costs next to nothing
-(Caller): what a library for HTTP adds beyond is not measured. Exit code 1 when the binding is ahead
-in a row.
+(Caller): what a library for HTTP adds beyond is not measured. The runtime directories of both are in
+memory, as $XDG_RUNTIME_DIR is; workspaces and kernd's state are on disk. Exit code 1 when the binding
+is ahead in a row.
 """
 import argparse
 import json
@@ -66,6 +67,7 @@ const CODE = { python: "1+1", bash: "echo 2", node: "console.log(2)" };
   process.exit(0);
 })().catch((error) => { console.error(error); process.exit(1); });
 """
+MEMORY = "/dev/shm"
 CODE = {"python": '{"code":"1+1","language":"python"}',
         "bash": '{"code":"echo 2","language":"bash"}',
         "node": '{"code":"console.log(2)","language":"node"}'}
@@ -79,22 +81,28 @@ LOADS = (("run true, 1 caller", 1, "run"), ("run true, 4 callers", 4, "run"),
          ("run true, 16 callers", 16, "run"), ("runCode python, 4 callers", 4, "python"))
 
 
+def private(parent, name):
+    """A directory of the user the daemon and the binding run as."""
+    place = os.path.join(parent, name)
+    os.mkdir(place, 0o700)
+    if os.geteuid() == 0:
+        account = pwd.getpwnam(harness.USER)
+        os.chown(place, account.pw_uid, account.pw_gid)
+    return place
+
+
 class Binding:
     """The Node program, as the user the daemon runs as."""
 
-    def __init__(self, options, cache, home):
+    def __init__(self, options, cache, home, runtime):
         account = pwd.getpwnam(harness.USER) if os.geteuid() == 0 else None
         who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
-        for name in ("run", "tmp"):
-            os.mkdir(os.path.join(home, name), 0o700)
-            if account:
-                os.chown(os.path.join(home, name), account.pw_uid, account.pw_gid)
         self.process = subprocess.Popen(
             [shutil.which("node"), "-e", DRIVER, os.path.abspath(options.binding)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
             env={"PATH": os.environ["PATH"], "KERN_BIN": options.kern, "XDG_CACHE_HOME": cache,
-                 "HOME": home, "TMPDIR": os.path.join(home, "tmp"), "KERN_ALLOW_UNCAPPED": "1",
-                 "XDG_RUNTIME_DIR": os.path.join(home, "run")}, **who)
+                 "HOME": home, "TMPDIR": private(home, "tmp"), "KERN_ALLOW_UNCAPPED": "1",
+                 "XDG_RUNTIME_DIR": private(runtime, "binding")}, **who)
         self.answer()
 
     def answer(self):
@@ -221,10 +229,13 @@ def main():
     daemon = harness.Daemon(arguments=["--engine", "kern", "--kern", options.kern, "--image-cache",
                                        cache, "--log-level", "warning"])
     behind = False
-    with tempfile.TemporaryDirectory() as home:
-        os.chmod(home, 0o755)
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory(dir=MEMORY) as runtime:
+        for place in (home, runtime):
+            os.chmod(place, 0o755)
+        daemon.runtime = private(runtime, "kernd")
+        daemon.socket_path = os.path.join(daemon.runtime, "kernd.sock")
         daemon.start()
-        server, binding = Server(daemon), Binding(options, cache, home)
+        server, binding = Server(daemon), Binding(options, cache, home, runtime)
         print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
         print(f"{'row':32} {'kernd':>9} {'binding':>9}")
         for label, row in ROWS:
