@@ -163,7 +163,7 @@ class Out(Case):
         """Packing takes a lane of its own: small calls are answered while it is at it."""
         session = self.session()
         self.assert_success(session.run_code(
-            "import os\nfor n in range(4): open(f'f{n}', 'wb').write(os.urandom(8 << 20))"))
+            "import os\nfor n in range(4): open(f'f{n}', 'wb').write(os.urandom(3 << 20))"))
         replies = harness.parallel(6, lambda n: (
             self.daemon.get(session.path + "/archive") if n < 4 else
             [self.daemon.get("/v1/version").status for _ in range(20)]))
@@ -306,8 +306,8 @@ class Tools(Case):
         os.symlink("a", os.path.join(folder, "rel"))
         os.link(os.path.join(folder, "a"), os.path.join(folder, "twin"))
         with open(os.path.join(folder, "sparse"), "wb") as file:
-            file.truncate(64 << 20)
-            file.seek(32 << 20)
+            file.truncate(16 << 20)
+            file.seek(8 << 20)
             file.write(b"middle")
 
     def tree(self, folder):

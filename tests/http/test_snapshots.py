@@ -98,6 +98,11 @@ class Ordinary(Case):
         reply = session.post("restore", {"snapshotId": "tree"})
         self.assertEqual(reply.status, 200, reply)
         self.assertEqual(reply.json["entries"], made["entries"])
+        # Nothing of the old tree is left.
+        folder = self.daemon.path("state/workspaces")
+        census.wait_until(lambda: {*os.listdir(folder)} <= {".trash", f"session-{session.id}"} and
+                          (not os.path.isdir(folder + "/.trash") or not os.listdir(folder + "/.trash")),
+                          harness.seconds(20), "the end of the old tree")
         self.check_tree(session)
         # A fresh session of the same files, also when the first is gone.
         other = self.session(snapshotId=made["id"])
