@@ -89,6 +89,7 @@ struct box_spec {
     const char
         *fork_layers;      /* of a template: the host directory that has its boxes' environments */
     bool prepares;         /* of box_fork: cell_boot_forked has something to say to the driver */
+    bool ahead;            /* of box_fork: its code may take a while to come */
     int64_t deadline;      /* clock.h: when to give up starting it; not the box's own end */
     struct cancel *cancel; /* gives up starting too; may be NULL */
 };

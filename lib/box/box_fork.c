@@ -137,6 +137,7 @@ static int fill(const struct box *box, const struct box *template, const struct 
         .device = spec->workspace_pin.device,
         .inode = spec->workspace_pin.inode,
         .prepares = spec->prepares ? 1 : 0,
+        .ahead = spec->ahead ? 1 : 0,
     };
     (void)snprintf(order->box, sizeof(order->box), "%s", box->id);
     (void)snprintf(order->workspace, sizeof(order->workspace), "%s", name);

@@ -30,6 +30,10 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 #define NEW_NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
+/* Bits of what the driver is told (driver_template.py). */
+#define KERND_PROGRAM 1
+#define KERND_PREPARES 2
+#define KERND_AHEAD 4
 #define KERND_INIT "/run/kernd-lib/kernd-init"
 
 /* The interpreter's own, of the stable interface (Python 3.7): nothing of Python is needed to build
@@ -298,31 +302,32 @@ int kernd_template_check(int connection)
 }
 
 /*
- * Called by the driver once. Comes back with 1 in every program that is forked, as its process 2,
- * connected to kernd (TEMPLATE_DRIVER) and with the greeting sent; with 2 where it is to hear what
- * kernd says before that, and to greet itself; and with 0 in the template, when kernd wants no more
- * of it.
+ * Called by the driver once. Comes back with KERND_PROGRAM in every program that is forked, as its
+ * process 2, connected to kernd (TEMPLATE_DRIVER) and with the greeting sent, unless it is to hear
+ * what kernd says before that, and to greet itself (KERND_PREPARES); KERND_AHEAD: its code may take
+ * a while to come. And with 0 in the template, when kernd wants no more of it.
  */
 EXPORTED int kernd_template_serve(int connection, const char *greeting, int size);
 int kernd_template_serve(int connection, const char *greeting, int size)
 {
     const int state = PyGILState_Ensure();
     bool is_program = false;
-    int prepares = 0;
+    int how = 0;
     struct order order;
 
     own.greeting = greeting;
     own.greeting_size = (size_t)size;
     set_disposition(SIGCHLD, SIG_IGN); /* the first processes of boxes that ended are no zombies */
     while (!is_program && receive(connection, &order)) {
-        prepares = (int)order.fork.prepares;
+        how = KERND_PROGRAM | (order.fork.prepares != 0 ? KERND_PREPARES : 0) |
+              (order.fork.ahead != 0 ? KERND_AHEAD : 0);
         is_program = fork_box(&order);
         if (!is_program) {
             close_descriptors(&order);
         }
     }
     PyGILState_Release(state);
-    return is_program ? 1 + prepares : 0;
+    return is_program ? how : 0;
 }
 
 /*

@@ -64,7 +64,7 @@ struct template_wire_fork {
     uint64_t locked_inode;
     char layer[TEMPLATE_WIRE_NAME_SIZE]; /* "": none. Name below TEMPLATE_WIRE_LAYERS */
     uint32_t prepares; /* kernd has something to say to the driver before it is ready (wire.h) */
-    uint32_t unused;
+    uint32_t ahead;    /* of its code, which may take a while to come */
 };
 
 /* One component, terminated, that leads nowhere else. */
@@ -82,7 +82,8 @@ static inline bool template_wire_is_order(const struct template_wire_fork *order
            template_wire_is_name(order->box) && template_wire_is_name(order->workspace) &&
            (order->locked[0] == '\0' ||
             (template_wire_is_name(order->locked) && order->locked_inode != 0)) &&
-           (order->layer[0] == '\0' || template_wire_is_name(order->layer)) && order->prepares <= 1;
+           (order->layer[0] == '\0' || template_wire_is_name(order->layer)) &&
+           order->prepares <= 1 && order->ahead <= 1;
 }
 
 #endif

@@ -23,7 +23,7 @@ import driver_main  # noqa: E402
 import driver_wire as wire  # noqa: E402
 
 RTLD_NOW = 2
-TO_BE_PREPARED = 2  # kernd_template_serve; the others have been greeted for
+PREPARES, AHEAD = 2, 4  # kernd_template_serve
 PROGRAM = 2  # the process number of a box's program in it
 REHEARSALS = 2
 
@@ -60,9 +60,13 @@ def main():
     # From here on: one of the boxes, connected.
     for seed in seeders:
         seed(sys.modules)
-    if became == TO_BE_PREPARED:
+    if became & PREPARES:
         prepare(prepared, link)
         driver_main.greet(link)
+    if became & AHEAD:
+        # There is time to copy the pages that will be written.
+        prepared.rehearse()
+        leaving.rehearse()
     try:
         prepared.serve(link)
     except SystemExit as end:
@@ -113,10 +117,10 @@ def rehearse(prepared, leaving):
     posix.dup2(near.fileno(), wire.HIGH_DESCRIPTOR, inheritable=False)
     link = wire.Link(wire.HIGH_DESCRIPTOR, PROGRAM)
     prepared.prepare_runner(link)
-    cell = bytes((wire.MODE_ONCE, *bytes(9), wire.FIELD_NAME, *bytes(4)))  # of nothing
     for _ in range(REHEARSALS):
-        far.send(wire.make_frame(wire.CELL, cell))
-        prepared.rehearse(link)
+        far.send(wire.make_frame(wire.CELL, driver_main.CELL_OF_NOTHING))
+        driver_main.receive(link)
+        prepared.rehearse()
         leaving.rehearse()
     for number in (wire.HIGH_DESCRIPTOR, near.detach(), far.detach()):
         posix.close(number)

@@ -175,6 +175,7 @@ int boxing_fork(const struct boxing *boxing, struct box *template, const struct 
 
     spec.deadline = how->deadline;
     spec.prepares = how->prepares;
+    spec.ahead = boxing->ahead;
     spec.mounts = mounts;
     lock_deps(boxing, packages.deps, mounts, &spec.mount_count);
     add_layer(packages.layer, mounts, &spec.mount_count);

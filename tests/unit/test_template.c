@@ -446,6 +446,9 @@ static void names_are_checked(void **state)
     order.prepares = 2;
     assert_false(template_wire_is_order(&order));
     order.prepares = 1;
+    order.ahead = 2;
+    assert_false(template_wire_is_order(&order));
+    order.ahead = 1;
     (void)snprintf(order.locked, sizeof(order.locked), ".deps");
     assert_false(template_wire_is_order(&order)); /* whatever it is */
     order.locked_inode = 1;
