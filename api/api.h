@@ -64,6 +64,10 @@ struct api_stream {
 
 #define API_SIZE_UNKNOWN UINT64_MAX
 
+/*
+ * The reply to HEAD, and one of status 304, has the body of the 200 that it stands for: its size is
+ * told, not its bytes (RFC 9110, section 8.6).
+ */
 struct api_reply {
     int status;
     struct strv headers; /* name, value, name, value ... (Content-Type among them) */

@@ -45,12 +45,11 @@ static bool compress_body(struct buf *body)
 }
 
 /* Each form of the same document has a tag of its own (RFC 9110, section 8.8.1). */
-static void format_etag(const struct buf *body, const char *form, char out[static ETAG_SIZE])
+static void add_etag(struct api_call *call, const char *hash, bool packed,
+                     char out[static ETAG_SIZE])
 {
-    char hash[HASH_HEX_SIZE];
-
-    hash_sha256_hex(body->data, body->size, hash);
-    (void)snprintf(out, ETAG_SIZE, "\"%.*s%s\"", ETAG_CHARACTERS, hash, form);
+    (void)snprintf(out, ETAG_SIZE, "\"%.*s%s\"", ETAG_CHARACTERS, hash, packed ? "-gzip" : "");
+    api_reply_header(&call->reply, "ETag", out);
 }
 
 void document_begin(struct api_call *call, struct json_out *ret_json)
@@ -65,19 +64,19 @@ void document_finish(struct api_call *call)
     struct api_reply *reply = &call->reply;
     const bool packs = reply->body.size >= GZIP_FROM &&
                        header_takes_gzip(api_call_header(call, "Accept-Encoding"));
+    char hash[HASH_HEX_SIZE];
     char etag[ETAG_SIZE];
+    bool packed;
 
-    format_etag(&reply->body, packs ? "-gzip" : "", etag);
+    hash_sha256_hex(reply->body.data, reply->body.size, hash);
+    packed = packs && compress_body(&reply->body);
+    add_etag(call, hash, packed, etag);
     api_reply_header(reply, "Cache-Control", "private, no-cache");
     api_reply_header(reply, "Vary", "Accept-Encoding");
     if (header_has_etag(api_call_header(call, "If-None-Match"), etag, true)) {
         reply->status = 304;
-        buf_reset(&reply->body);
-    } else if (packs && compress_body(&reply->body)) {
+    } else if (packed) {
         api_reply_header(reply, "Content-Encoding", "gzip");
-    } else {
-        format_etag(&reply->body, "", etag);
     }
-    api_reply_header(reply, "ETag", etag);
     api_call_finish(call);
 }

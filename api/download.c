@@ -57,9 +57,22 @@ static void refuse_range(struct api_call *call, const struct download *download)
     api_call_finish(call);
 }
 
-static void send_bytes(struct api_call *call, const struct download *download)
+/* Takes the file over. */
+static void finish(struct api_call *call, const struct download *download, int status,
+                   uint64_t from, uint64_t length)
 {
     struct api_reply *reply = &call->reply;
+
+    describe(reply, download);
+    reply->status = status;
+    reply->file = download->file;
+    reply->file_offset = from;
+    reply->file_size = length;
+    api_call_finish(call);
+}
+
+static void send_bytes(struct api_call *call, const struct download *download)
+{
     uint64_t from = 0;
     uint64_t length = download->size;
     char range[96];
@@ -68,22 +81,17 @@ static void send_bytes(struct api_call *call, const struct download *download)
     case HEADER_RANGE_NOT_SATISFIABLE:
         fd_close(download->file);
         refuse_range(call, download);
-        return;
+        break;
     case HEADER_RANGE_PART:
-        reply->status = 206;
         (void)snprintf(range, sizeof(range), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, from,
                        from + length - 1, download->size);
-        api_reply_header(reply, "Content-Range", range);
+        api_reply_header(&call->reply, "Content-Range", range);
+        finish(call, download, 206, from, length);
         break;
     case HEADER_RANGE_WHOLE:
-        reply->status = 200;
+        finish(call, download, 200, 0, download->size);
         break;
     }
-    describe(reply, download);
-    reply->file = download->file;
-    reply->file_offset = from;
-    reply->file_size = length;
-    api_call_finish(call);
 }
 
 void download_send(struct api_call *call, const struct download *download)
@@ -99,10 +107,7 @@ void download_send(struct api_call *call, const struct download *download)
         return;
     }
     if (none_match != NULL && header_has_etag(none_match, download->etag, true)) {
-        fd_close(download->file);
-        describe(&call->reply, download);
-        call->reply.status = 304;
-        api_call_finish(call);
+        finish(call, download, 304, 0, download->size);
         return;
     }
     send_bytes(call, download);

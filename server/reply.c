@@ -16,6 +16,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/base/id.h"
+#include "lib/base/text.h"
 #include "server/exchange.h"
 #include "server/stream.h"
 
@@ -52,6 +53,17 @@ static void complete_headers(struct api_reply *reply, const char *request_id, bo
 
 /* ---- through libmicrohttpd ---- */
 
+/* Bytes of a body that is known whole; libmicrohttpd leaves it out where none may be. */
+static uint64_t bytes_to_send(const struct exchange *exchange)
+{
+    const struct api_reply *reply = &exchange->call.reply;
+
+    if (reply->status == MHD_HTTP_NOT_MODIFIED || text_equal(exchange->method, "HEAD")) {
+        return 0;
+    }
+    return reply->file >= 0 ? reply->file_size : reply->body.size;
+}
+
 static struct MHD_Response *make_response(struct exchange *exchange)
 {
     struct api_reply *reply = &exchange->call.reply;
@@ -66,7 +78,6 @@ static struct MHD_Response *make_response(struct exchange *exchange)
         response = MHD_create_response_from_fd_at_offset64(reply->file_size, reply->file,
                                                            reply->file_offset);
         if (response != NULL) {
-            exchange->sent = reply->file_size;
             reply->file = -1;
         }
         return response;
@@ -76,7 +87,6 @@ static struct MHD_Response *make_response(struct exchange *exchange)
     if (response == NULL) {
         free(body);
     }
-    exchange->sent = size;
     return response;
 }
 
@@ -91,6 +101,7 @@ int reply_queue(struct exchange *exchange)
     exchange->closes = exchange->closes || atomic_load(&exchange->edge->draining);
     api_call_replying(&exchange->call);
     complete_headers(reply, exchange->request_id, exchange->closes);
+    exchange->sent = is_stream ? 0 : bytes_to_send(exchange);
     response = make_response(exchange);
     if (response == NULL) {
         return -1;
@@ -103,7 +114,7 @@ int reply_queue(struct exchange *exchange)
     exchange_set_phase(exchange, EXCHANGE_REPLYING);
     if (is_file && exchange->connection->tcp) {
         uncork_begin(&exchange->uncork, exchange->edge->alarm, exchange->connection->fd,
-                     reply->file_size);
+                     exchange->sent);
     }
     result = MHD_queue_response(exchange->mhd, (unsigned)reply->status, response);
     MHD_destroy_response(response);

@@ -177,8 +177,29 @@ class Ranges(sessionkit.Case):
             reply = self.it.read("f", {"If-None-Match": value})
             self.assertEqual(reply.status, status, value)
             self.assertEqual(reply.header("ETag"), self.etag)
+            self.assertEqual(reply.header("Content-Length"), "100")  # RFC 9110, section 8.6
         self.assertEqual(self.it.read("f", {"If-Match": self.etag}).status, 200)
         self.assert_problem(self.it.read("f", {"If-Match": '"x"'}), 412, "etag_mismatch")
+
+    def test_not_modified_has_no_byte_of_the_file(self):
+        """Its length is told, none of it follows, and the next answer begins right behind."""
+        for size in (0, 1, 3 << 20):
+            put = self.it.put("g", b"x" * size)
+            fields = "".join(f"{name}: {value}\r\n" for name, value in {
+                "Host": f"localhost:{self.daemon.port}", **self.daemon.authorization()}.items())
+            with self.subTest(size=size), self.daemon.connect() as connection:
+                for method in ("GET", "HEAD"):
+                    connection.send((
+                        f"{method} {self.it.file('g')} HTTP/1.1\r\n{fields}Range: bytes=0-0\r\n"
+                        f"If-None-Match: {put.header('ETag')}\r\n\r\n").encode())
+                connection.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                answers = connection.read_to_close().split(b"\r\n\r\n")
+                self.assertEqual(len(answers), 4, answers)  # three heads, and what /healthz says
+                for head in answers[:2]:
+                    self.assertTrue(head.startswith(b"HTTP/1.1 304 Not Modified\r\n"), head)
+                    self.assertIn(b"\r\nContent-Length: %d\r\n" % size, head + b"\r\n")
+                    self.assertNotIn(b"Content-Range", head)
+                self.assertTrue(answers[2].startswith(b"HTTP/1.1 200 "), answers[2])
 
 
 class Conditions(sessionkit.Case):
