@@ -59,6 +59,8 @@ class Framing(harness.Case):
     def test_hosts(self):
         for lines in (["Host: a"], ["Host: localhost"]):
             self.refused(self.head(*lines, f"Content-Length: {len(BODY)}") + BODY)
+        whole = self.head(f"Content-Length: {len(BODY)}") + BODY
+        self.refused(whole.replace(b"\r\nHost:", b"\r\nX-Host:"))
 
     def test_ill_formed_headers(self):
         for line in ("X Y: 1", "Content-Length : 25", " folded: 1", "no colon here"):

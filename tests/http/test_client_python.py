@@ -61,6 +61,23 @@ class Construction(unittest.TestCase):
             self.refused(egress_allow=[bad])
         self.refused(egress_allow=["x.com"], network=True)
 
+    def test_both_clients_have_the_same_rules(self):
+        """Word for word: what one takes and the other refuses would be told by nothing else."""
+        def rules(text, declared, names):
+            return {name: "".join(re.findall(declared % name, text, re.M | re.S)[0].split())
+                    for name in names}
+
+        with open(os.path.join(CLIENT, "kernd", "checks.py"), encoding="utf-8") as file:
+            ours = re.sub(r'"\s+r"', "", file.read()).replace("\\Z", "$")
+        with open(os.path.join(CLIENT, "..", "javascript", "lib", "checks.js"), encoding="utf-8") as file:
+            theirs = file.read()
+        names = ("PROFILE", "DOMAIN", "CAPABILITY", "APPARMOR")
+        self.assertEqual(rules(ours, r'^%s = re\.compile\(r"(.*?)"\)', names),
+                         rules(theirs.replace("/^", "/"), r"^const %s = /(.*?)/;", names))
+        names = ("PRIVATE_SOURCES", "ESSENTIAL_TARGETS")
+        self.assertEqual(rules(ours, r"^%s = \{(.*?),?\s*\}", names),
+                         rules(theirs, r"^const %s = new Set\(\[(.*?),?\s*\]\)", names))
+
     def test_mounts(self):
         for mounts in ({"/": "/host"}, {"/etc": "/x"}, {"/tmp": "/"}, {"/tmp": "/proc"},
                        {"/tmp": "/foo/../bar"}, {"/tmp": "relative"}, {"relative/x": "/x"},

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The description against the running server: its examples, defaults and shapes of answers."""
+import re
 import unittest
+import urllib.parse
 
 import harness
 import speckit
@@ -182,6 +184,48 @@ class Contract(harness.Case):
                     "/v1/batch", {"items": [{}] * size}))):
             self.assertEqual([ask(size).status < 300 for size in (low - 1, low, high, high + 1)],
                              [False, True, True, False])
+
+    NUMBERS = ("", "x", "1.5", "0x1", "+1", " 1", "1e2", "1_0", "\u0661")
+
+    def texts(self, schema):
+        """(text of a query, whether it is what the schema says)."""
+        kind = schema.get("type")
+        if kind in ("integer", "number"):
+            bounds = [schema[key] + step for key in ("minimum", "maximum") if key in schema
+                      for step in (-1, 0, 1)]
+            for text in (*map(str, bounds), *self.NUMBERS):
+                number = float(text) if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text) else None
+                yield text, number is not None and not list(self.spec.faults(schema, number))
+        elif kind == "boolean" or "enum" in schema:
+            right = schema.get("enum", ("true", "false", "1", "0", ""))
+            for text in {*right, "", "2", "yes", right[0].upper(), right[0] + "x"}:
+                yield text, text in right
+
+    def test_query_parameters_are_the_servers(self):
+        self.prepare("/sessions/{id}/{kid}")
+        self.daemon.run(["true"], id=PREPARED)
+        self.addCleanup(self.remove_all)
+        asked = set()
+        for method, path, operation, parameters in self.spec.operations():
+            content = self.spec.resolve(operation.get("requestBody", {})).get("content", {})
+            sent = {"body": b"" if content else None, "media_type": next(iter(content), None)}
+            path = re.sub(r"\{path[.]*\}", "no/such/file", path.replace("{kid}", "k"))
+            path = re.sub(r"\{\w+\}", PREPARED, path)
+            queries = {row["name"]: self.spec.resolve(row["schema"]) for row in parameters
+                       if row["in"] == "query"}
+            if not queries:
+                continue
+            reply = self.daemon.request(method, f"{path}?noSuchParameter=1", **sent)
+            self.assertEqual(reply.status, 422, reply)
+            for name, schema in queries.items():
+                for text, told in self.texts(schema):
+                    with self.subTest(operation=f"{method} {path}", parameter=name, text=text):
+                        reply = self.daemon.request(
+                            method, f"{path}?{name}={urllib.parse.quote(text)}", **sent)
+                        refused = reply.status == 422 and f'"{name}"' in reply.json["detail"]
+                        self.assertEqual(refused, not told, reply)
+                        asked.add((method, path, name))
+        self.assertGreater(len(asked), 10)
 
     def test_unknown_fields_are_refused_everywhere(self):
         for method, path, operation, _ in self.spec.operations():

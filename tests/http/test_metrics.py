@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GET /metrics, read as Prometheus reads it; log lines in both forms."""
 import re
+import socket
 import unittest
 
 import census
@@ -186,6 +187,26 @@ class Log(sessionkit.Case):
             "name": "run_command", "arguments": {"command": f"echo {hidden}"}}})
         for row in self.daemon.get("/v1/sessions").json["items"]:
             yield ask("DELETE", f"/v1/sessions/{row['id']}")
+
+    def test_bytes_of_clients_are_escaped(self):
+        """Also in what the library for HTTP has to say about requests that are none."""
+        shown = harness.new_mark()
+        for start in (f"GET /{shown}\x1b[2J\x07\n\n", f"{shown}\x1b]0;x\x07 / HTTP/1.1\r\n\r\n",
+                      f"GET / HTTP/1.1\r\nHost: {shown}\x1b[31m\r\n\r\n",
+                      f"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {shown}\x9b\r\n\r\n",
+                      f"GET /{'x' * 40000} HTTP/1.1\r\n\r\n"):
+            with self.daemon.connect(timeout=5) as connection:
+                try:
+                    connection.send(start.encode("latin-1"))
+                    connection.socket.shutdown(socket.SHUT_WR)
+                    connection.read_to_close()
+                except OSError:
+                    pass
+        own = "after-" + shown
+        self.daemon.get("/v1/version", headers={"X-Request-Id": own})
+        self.wait_for_lines({own})  # reads every line
+        with open(self.daemon.path("log"), "rb") as file:
+            self.assertEqual(re.findall(rb"[\x00-\x09\x0b-\x1f\x7f-\x9f]", file.read()), [])
 
     @property
     def log_format(self):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP itself: routes, methods, content types, request ids, connections."""
 import unittest
+import urllib.parse
 
 import census
 import check
@@ -171,6 +172,26 @@ class Connections(harness.Case):
                 if i % 3 != 2:
                     self.assert_success(reply.json, f"{i}\n")
 
+    def test_a_request_that_waits_keeps_its_words(self):
+        """What comes behind it on the connection takes the place where they were read."""
+        own = [f"{harness.new_mark()}-{number}" for number in range(4)]
+        with self.daemon.connect() as connection:
+            for number, name in enumerate(own):
+                words = ["sh", "-c", f"sleep 0.{4 - number}; echo {name}"]
+                connection.request("POST", "/v1/run", {
+                    "X-Request-Id": name, "X-Filler": name * 100, "Idempotency-Key": name,
+                    **self.daemon.authorization(), "Content-Type": "application/json"},
+                    harness.as_json({"command": words, "id": name}))
+            connection.request("GET", f"/v1/sessions/{own[0]}?{own[1]}=x", {
+                "X-Request-Id": own[2], **self.daemon.authorization()})
+            for name in own:
+                reply = check.reply(connection.reply())
+                self.assert_success(reply.json, name + "\n")
+                self.assertEqual((reply.json["id"], reply.header("X-Request-Id")), (name, name))
+            reply = check.reply(connection.reply())
+            self.assertEqual((reply.json["instance"], reply.json["requestId"]),
+                             (f"/v1/sessions/{own[0]}", own[2]))
+
     def test_a_request_in_single_bytes(self):
         with self.daemon.connect() as connection:
             head = (f"POST /v1/run HTTP/1.1\r\nHost: {connection.host}\r\nAuthorization: Bearer "
@@ -249,6 +270,27 @@ class Connections(harness.Case):
         with self.daemon.connect() as connection:
             connection.request("GET", "/healthz", [(f"X-{number}", "y") for number in range(1000)])
             self.assertEqual(connection.reply().status, 431)
+
+    def test_heads_that_are_large_on_both_sides(self):
+        """A request's head and that of its answer share the library's memory."""
+        name = "\u20ac" * 85
+        self.daemon.post("/v1/sessions", {"id": "heads"})
+        self.addCleanup(self.daemon.request, "DELETE", "/v1/sessions/heads")
+        target = f"/v1/sessions/heads/files/{urllib.parse.quote(name)}"
+        for method, target, body, statuses in (
+                ("PUT", target, b"1", (201,)), ("GET", target, None, (200,)),
+                ("POST", "/v1/run", harness.as_json({"command": ["true"]}), (200,)),
+                ("POST", "/v1/sessions", b'{"id":"heads"}', (200,)), ("GET", "/v1/nothing", None, (404,))):
+            sent = {**self.daemon.authorization(), "X-Request-Id": "r" * 120}
+            if method == "POST":
+                sent["Idempotency-Key"] = target.rjust(200, "k")
+            if body is not None:
+                sent["Content-Type"] = "application/octet-stream" if method == "PUT" else "application/json"
+            rest = (30 << 10) - len(target) - sum(len(k) + len(v) + 4 for k, v in sent.items()) - 100
+            with self.subTest(method=method, target=target), self.daemon.connect() as connection:
+                reply = check.reply(connection.exchange(
+                    method, target, {**sent, "X-Filler": "x" * rest}, body))
+                self.assertIn(reply.status, statuses, reply)
 
 
 if __name__ == "__main__":

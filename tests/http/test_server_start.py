@@ -123,10 +123,54 @@ class Inherited(unittest.TestCase):
                     with wire.Connection(address, host=f"localhost:{port}") as connection:
                         reply = check.reply(connection.exchange("GET", "/healthz"))
                     self.assertEqual(reply.status, 200)
+                inside = daemon.run(["sh", "-c", "ls -l /proc/self/fd"])["stdout"]
+                self.assertNotIn("socket:", inside)
+                daemon.finish()
+                # Who comes while nobody serves is served by the next one.
+                waiting = [wire.Connection(address, harness.seconds(60), f"localhost:{port}")
+                           for address in (path, ("127.0.0.1", port))]
+                for connection in waiting:
+                    connection.request("GET", "/healthz")
+                os.unlink(daemon.path("out"))
+                daemon.port = 0
+                daemon.start()
+                for connection in waiting:
+                    self.assertEqual(check.reply(connection.reply()).status, 200)
+                    connection.close()
             finally:
                 daemon.port = port
                 daemon.stop()
             self.assertTrue(os.path.exists(path), "it is not ours to remove")
+        shutil.rmtree(directory)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root changes users")
+    def test_the_socket_is_its_users_and_roots_alone(self):
+        """However open the socket is that was inherited: who connects is asked of the kernel."""
+        directory = tempfile.mkdtemp()
+        os.chmod(directory, 0o755)
+        path = os.path.join(directory, "open.sock")
+        with socket.socket(socket.AF_UNIX) as local, socket.socket(socket.AF_INET) as tcp:
+            local.bind(path)
+            os.chmod(path, 0o666)
+            local.listen()
+            tcp.bind(("127.0.0.1", 0))
+            tcp.listen()
+            daemon = self.activated([local, tcp])
+            daemon.start()
+            try:
+                for user, status in ((None, 200), (harness.USER, 200), ("daemon", 403)):
+                    with harness.as_user(user):
+                        connection = wire.Connection(path, harness.seconds(30))
+                    with self.subTest(user=user), connection:
+                        if status == 200:
+                            connection.request("GET", "/v1/version")  # others are not listened to
+                        reply = check.reply(connection.reply())
+                        self.assertEqual(reply.status, status, reply)
+                        if status == 403:
+                            self.assertEqual(reply.json["code"], "forbidden")
+                            self.assertTrue(reply.closed and connection.at_end())
+            finally:
+                daemon.stop()
         shutil.rmtree(directory)
 
     def test_something_else(self):

@@ -60,6 +60,12 @@ OWNED = {
     "strerror": [r"lib/base/err\.c"],
     "strerror_r": [],
     "setlocale": [r"client/editor\.c"],  # of characters alone, while a user types
+    # libmicrohttpd 1.0 wants replies queued by the callbacks alone: reply_queue's callers are those.
+    "MHD_queue_response": [r"server/reply\.c"],
+    "MHD_suspend_connection": [r"server/exchange\.c"],
+    "MHD_resume_connection": [r"server/exchange\.c"],
+    "MHD_stop_daemon": [r"server/http\.c"],  # aborts while a connection is suspended
+    "MHD_create_post_processor": [],  # CVE-2023-27371
 }
 # Function -> what its arguments must name.
 CLOSE_ON_EXEC = {
@@ -71,7 +77,7 @@ CLOSE_ON_EXEC = {
     "inotify_init1": "IN_CLOEXEC", "fopen": '"[rwa][+bx]*[+bxe]*e', "fdopen": "",
 }
 MACRO = re.compile(r"^#define (\w+) ((?:\\\n|.)*)", re.M)
-CALL = re.compile(r"(?<![\w.>])([a-z_][a-z0-9_]*)\s*\(")
+CALL = re.compile(r"(?<![\w.>])(\w+)\s*\(")
 
 
 def arguments_at(text, start):

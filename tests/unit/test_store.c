@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -69,7 +72,22 @@ static void settings(void **state)
     assert_answer(store, "PRAGMA synchronous", "1");
     assert_answer(store, "PRAGMA foreign_keys", "1");
     assert_answer(store, "PRAGMA trusted_schema", "0");
+    assert_answer(store, "PRAGMA cell_size_check", "1");
+    assert_answer(store, "PRAGMA busy_timeout", "2000");
     assert_answer(store, "PRAGMA integrity_check", "ok");
+    assert_answer(store,
+                  "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND NOT strict"
+                  " AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
+                  "0");
+    /* A word in double quotes is a name, and nobody writes the schema but by its own statements. */
+    store_enter(store);
+    assert_int_equal(store_run(store, "SELECT \"no such column\"", NULL), -1);
+    assert_int_equal(store_run(store,
+                               "PRAGMA writable_schema = ON;"
+                               "UPDATE sqlite_schema SET sql = ''",
+                               NULL),
+                     -1);
+    store_leave(store);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         assert_int_equal(fstatat(scratch_fd, names[i], &status, AT_SYMLINK_NOFOLLOW), 0);
         assert_int_equal(status.st_mode & 07777, 0600);
@@ -78,6 +96,56 @@ static void settings(void **state)
     store_close(store);
     store_close(NULL);
     assert_false(scratch_has(scratch_fd, "kernd.db-wal"));
+}
+
+static void make_session(struct store *store, const char *id)
+{
+    struct rows_session row = { .state = "ready", .owned = true };
+    char options[] = "{}";
+
+    row.options = options;
+    row.workspace = options;
+    (void)snprintf(row.id, sizeof(row.id), "%s", id);
+    assert_int_equal(rows_session_insert(store, &row, NULL), 0);
+}
+
+struct outsider {
+    char path[96];
+    sqlite3 *connection;
+    bool held;
+};
+
+/* What somebody with the sqlite3 shell may do: keep others from writing for a while. */
+static void *let_go_soon(void *context)
+{
+    struct outsider *outsider = context;
+    struct timespec pause = { .tv_nsec = 200 * 1000 * 1000 };
+
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    outsider->held = sqlite3_exec(outsider->connection, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    return NULL;
+}
+
+static void an_outsider_is_waited_for(void **state)
+{
+    struct store *store = open_store();
+    struct outsider outsider = { .connection = NULL };
+    pthread_t thread;
+
+    (void)state;
+    (void)snprintf(outsider.path, sizeof(outsider.path), "%s/kernd.db", scratch_path);
+    assert_int_equal(
+        sqlite3_open_v2(outsider.path, &outsider.connection, SQLITE_OPEN_READWRITE, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_exec(outsider.connection, "BEGIN IMMEDIATE", NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(pthread_create(&thread, NULL, let_go_soon, &outsider), 0);
+    make_session(store, "ses_waits");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(outsider.held);
+    assert_int_equal(sqlite3_close(outsider.connection), SQLITE_OK);
+    assert_answer(store, "SELECT count(*) FROM sessions", "1");
+    store_close(store);
 }
 
 static void one_server_a_directory(void **state)
@@ -92,17 +160,6 @@ static void one_server_a_directory(void **state)
     assert_null(other);
     store_close(store);
     store_close(open_store());
-}
-
-static void make_session(struct store *store, const char *id)
-{
-    struct rows_session row = { .state = "ready", .owned = true };
-    char options[] = "{}";
-
-    row.options = options;
-    row.workspace = options;
-    (void)snprintf(row.id, sizeof(row.id), "%s", id);
-    assert_int_equal(rows_session_insert(store, &row, NULL), 0);
 }
 
 static void copy_file(const char *from, const char *to)
@@ -342,7 +399,22 @@ static void no_space_left(void **state)
     assert_int_equal(store_run(store, "PRAGMA max_page_count = 1000000", NULL), 0);
     store_leave(store);
     make_session(store, "small");
+    assert_answer(store, "PRAGMA cell_size_check", "1");
+    assert_answer(store, "PRAGMA busy_timeout", "2000");
     assert_answer(store, "PRAGMA integrity_check", "ok");
+    assert_answer(store,
+                  "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND NOT strict"
+                  " AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
+                  "0");
+    /* A word in double quotes is a name, and nobody writes the schema but by its own statements. */
+    store_enter(store);
+    assert_int_equal(store_run(store, "SELECT \"no such column\"", NULL), -1);
+    assert_int_equal(store_run(store,
+                               "PRAGMA writable_schema = ON;"
+                               "UPDATE sqlite_schema SET sql = ''",
+                               NULL),
+                     -1);
+    store_leave(store);
     store_close(store);
     free(large);
 }
@@ -371,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(settings, scratch_fresh),
+        cmocka_unit_test_setup(an_outsider_is_waited_for, scratch_fresh),
         cmocka_unit_test_setup(one_server_a_directory, scratch_fresh),
         cmocka_unit_test_setup(an_unclean_stop, scratch_fresh),
         cmocka_unit_test_setup(a_damaged_database, scratch_fresh),
