@@ -80,7 +80,7 @@ MUSL := $(if $(IS_CLANG),,$(shell command -v musl-gcc))
 INIT_CC := $(or $(MUSL),$(CC))
 # musl-gcc knows musl's headers alone, and not those of the kernel.
 INIT_CFLAGS = $(PLAIN_CFLAGS) $(if $(MUSL),-idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -print-multiarch))
-# Nor is kernd-template.so, which is loaded into an interpreter that is not ours.
+# Nor are kernd-template.so and kernd-node.so, which are loaded into interpreters that are not ours.
 TEMPLATE_CFLAGS = $(PLAIN_CFLAGS) -fPIC
 # The interpreter's functions are found when it is loaded.
 TEMPLATE_LDFLAGS = -shared -pthread $(LINK_HARDENING) $(LDFLAGS)
@@ -97,7 +97,9 @@ SHELL_SOURCES := $(wildcard lib/cell/shell.c lib/cell/shell_start.c)
 # does to a program before it runs, and how kernd makes a process in its own memory.
 TEMPLATE_SOURCES := $(wildcard lib/box/template.c lib/box/template_*.c)
 TEMPLATE_PARTS := lib/box/init_state.c lib/box/init_landlock.c lib/box/clone.c
-LIB_SOURCES := $(filter-out $(INIT_SOURCES) $(SHELL_SOURCES) $(TEMPLATE_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
+# kernd-node.so, which driver.js loads into node.
+ADDON_SOURCES := $(wildcard lib/cell/addon.c)
+LIB_SOURCES := $(filter-out $(INIT_SOURCES) $(SHELL_SOURCES) $(TEMPLATE_SOURCES) $(ADDON_SOURCES),$(foreach d,$(if $(ROOMS),$(ROOMS:%=lib/%),lib/*),$(wildcard $(d)/*.c)))
 API_SOURCES := $(if $(ROOMS),,$(wildcard api/*.c))
 SERVER_SOURCES := $(if $(ROOMS),,$(wildcard server/*.c))
 CLIENT_SOURCES := $(if $(ROOMS),,$(filter-out client/main.c,$(wildcard client/*.c)))
@@ -127,7 +129,7 @@ UNIT_PROGRAMS := $(UNIT_SOURCES:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_PROGRAMS := $(FUZZ_SOURCES:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 SHIPPED := $(if $(MAIN_SOURCE),$(O)/kernd) $(if $(INIT_SOURCES),$(O)/kernd-init) \
     $(if $(SHELL_SOURCES),$(O)/kernd-shell) $(if $(TEMPLATE_SOURCES),$(O)/kernd-template.so) \
-    $(DRIVERS:lib/cell/%=$(O)/%) $(if $(DRIVERS),$(O)/__pycache__/made)
+    $(if $(ADDON_SOURCES),$(O)/kernd-node.so) $(DRIVERS:lib/cell/%=$(O)/%) $(if $(DRIVERS),$(O)/__pycache__/made)
 
 .PHONY: all
 all: $(SHIPPED) $(LIBRARY)
@@ -195,6 +197,9 @@ $(O)/template/base.a: $(TEMPLATE_BASE_OBJECTS)
 	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
 
 $(O)/kernd-template.so: $(TEMPLATE_OBJECTS) $(O)/template/base.a
+	$(call say,LD,$@)$(CC) $(TEMPLATE_LDFLAGS) -o $@ $^
+
+$(O)/kernd-node.so: $(ADDON_SOURCES:%.c=$(O)/template/%.o)
 	$(call say,LD,$@)$(CC) $(TEMPLATE_LDFLAGS) -o $@ $^
 
 $(DRIVERS:lib/cell/%=$(O)/%): $(O)/%: lib/cell/%
@@ -334,7 +339,7 @@ coverage:
 
 .PHONY: bench results bench-archives bench-kernels bench-sessions bench-start bench-templates bench-threads stress
 bench: all
-	$(Q)$(PYTHON) -B tests/bench/bench.py $(ARGS)
+	$(Q)KERN_BIN='$(KERN_BIN)' KERN_SANDBOX_JS='$(KERN_SANDBOX_JS)' $(PYTHON) -B tests/bench/bench.py $(ARGS)
 
 # The page and its plots from what `make bench ARGS="--json build/bench.json"` has found.
 results:
@@ -370,7 +375,7 @@ stress: all
 # ---- lint ----------------------------------------------------------------------------------------
 
 C_FILES := $(foreach d,lib/* api server client tests/unit tests/fuzz tests/escape tests/stress tests/bench,$(wildcard $(d)/*.c $(d)/*.h))
-PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(TEMPLATE_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(CLIENT_SOURCES) \
+PRODUCT_C := $(INIT_SOURCES) $(SHELL_SOURCES) $(TEMPLATE_SOURCES) $(ADDON_SOURCES) $(LIB_SOURCES) $(API_SOURCES) $(SERVER_SOURCES) $(CLIENT_SOURCES) \
     $(MAIN_SOURCE)
 SHELL_FILES := .ci/run client/shell/kernd.bash $(wildcard tests/*/*.sh lib/cell/*.sh tests/vm/guest/kernd-vm-run)
 TIDY_JOBS ?= $(shell nproc)
@@ -463,6 +468,7 @@ install: all man
 	install -D -m 755 $(O)/kernd-init $(LIBEXEC)/kernd-init
 	install -D -m 755 $(O)/kernd-shell $(LIBEXEC)/kernd-shell
 	install -D -m 755 $(O)/kernd-template.so $(LIBEXEC)/kernd-template.so
+	install -D -m 755 $(O)/kernd-node.so $(LIBEXEC)/kernd-node.so
 	$(foreach f,$(DRIVERS:lib/cell/%=%),install -D -m 644 $(O)/$(f) $(LIBEXEC)/$(f) &&) :
 	$(COMPILE_DRIVERS) $(PYTHON_DRIVERS:%=$(LIBEXEC)/%)
 	$(foreach f,$(UNITS:systemd/%=%),install -D -m 644 systemd/$(f) $(UNIT_DIR)/$(f) &&) :

@@ -168,14 +168,31 @@ function warmUp(module) {
   process._tickCallback?.();
 }
 
+// What there is no function of node's for: see addon.c. null where this node is not one that loads it
+// (that of an image, with another C library), or was told to write something at its end.
+function loadAddon() {
+  if (process.execArgv.length > 0 || process.env.NODE_OPTIONS || process.env.NODE_V8_COVERAGE) return null;
+  const addon = { exports: {} };
+  try {
+    process.dlopen(addon, path.join(__dirname, 'kernd-node.so'));
+  } catch {
+    return null;
+  }
+  return addon.exports;
+}
+
 // At the end of a program that no longer listens node would give back each piece of memory that it has,
-// which the end of the process does anyway: half a millisecond. It ends as by process.exit() instead.
-// Nothing of this is on the stack, or among the listeners, of code that runs. What ends with another
-// code may be an error that node has yet to print.
-function endQuickly() {
+// and wait for its threads, which the end of the process does anyway: a millisecond. It ends at once
+// instead, or as by process.exit() where the code has brought threads or libraries of its own. Nothing
+// of this is on the stack, or among the listeners, of code that runs. What ends with another code may be
+// an error that node has yet to print.
+function endQuickly(addon) {
   const { emit } = process;
   const emitOrEnd = function emitOrEnd(name, ...rest) {
-    if (name === 'exit' && rest[0] === 0) process.reallyExit(0);
+    if (name === 'exit' && rest[0] === 0) {
+      addon?.end();
+      process.reallyExit(0);
+    }
     return Reflect.apply(emit, this, [name, ...rest]);
   };
   Object.defineProperty(process, 'emit', {
@@ -191,10 +208,13 @@ function endQuickly() {
 }
 
 function runCell() {
+  const addon = loadAddon();
+  addon?.shrink();
   const module = install(NAME);
   muteLoaderWarning();
   warmUp(module);
-  endQuickly();
+  endQuickly(addon);
+  addon?.mark();
   sayReady();
   const fields = receiveCell();
   closeSync(LINK);

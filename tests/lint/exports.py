@@ -13,7 +13,7 @@ import sources
 
 RULE = "A file exports only names that begin with its own; everything else is static."
 # Programs of their own, not rooms: nothing links against them.
-PROGRAMS = re.compile(r"lib/(box/(init|template)|cell/shell)(_\w+)?\.c|client/main\.c")
+PROGRAMS = re.compile(r"lib/(box/(init|template)|cell/(shell|addon))(_\w+)?\.c|client/main\.c")
 
 
 def symbols_of(item):

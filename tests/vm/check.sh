@@ -22,7 +22,7 @@ trap 'rm -rf -- "$stage"' EXIT
 chmod 755 "$stage"
 tree=$stage/tree
 mkdir -p "$tree/build" "$tree/tests/chosen"
-for f in kernd kernd-init kernd-shell kernd-template.so __pycache__; do cp -a "$build/$f" "$tree/build/" || exit 1; done
+for f in kernd kernd-init kernd-shell kernd-template.so kernd-node.so __pycache__; do cp -a "$build/$f" "$tree/build/" || exit 1; done
 cp "$build"/*.py "$build"/*.js "$build"/*.mjs "$tree/build/"
 cp -a "$here/../http" "$tree/tests/"
 cp -a "$here/../../systemd" "$tree/"

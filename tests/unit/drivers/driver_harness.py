@@ -16,6 +16,7 @@ import threading
 PYTHON = "/usr/bin/python3"
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, "..", "..", "..", "lib", "cell")
+BUILD = os.path.dirname(os.environ.get("KERND", os.path.join(HERE, "../../../build/kernd")))
 CELL, INTERRUPT, READY, RESULT, END = 1, 2, 17, 18, 19
 MODE_ONCE, MODE_KERNEL = 1, 2
 LIMIT_S = 60
@@ -26,6 +27,7 @@ LIBRARY = tempfile.mkdtemp(prefix="kernd-driver-")
 atexit.register(shutil.rmtree, LIBRARY, ignore_errors=True)
 for source in glob.glob(os.path.join(SOURCES, "driver*")):
     shutil.copy(source, LIBRARY)
+shutil.copy(os.path.join(BUILD, "kernd-node.so"), LIBRARY)
 compileall.compile_dir(LIBRARY, quiet=1)
 
 

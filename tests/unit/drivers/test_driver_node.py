@@ -47,6 +47,8 @@ SAME_AS_EVAL = (
     "new (require('worker_threads').Worker)('process.exit(3)', { eval: true }).on('exit', console.log)",
     "process.emit = () => console.log('mine'); process.emit('x')",
     "console.log(Object.keys(process).includes('emit'), process.listenerCount('exit'))",
+    "new (require('worker_threads').Worker)('setInterval(() => {}, 5)', { eval: true })"
+    ".on('online', () => process.exit(0))",
 )
 FIRST_LINES_AS_EVAL = (
     "throw new Error('x')", "let x = ;", "Promise.reject(new Error('r'))", "undefinedName",
@@ -71,6 +73,7 @@ class OneShot(unittest.TestCase):
         with subprocess.Popen(program, cwd=self.folder, env=ENVIRONMENT, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               preexec_fn=prepare, close_fds=prepare is None) as process:
+            self.process = process
             talk()
             out, err = process.communicate(b"in", timeout=LIMIT_S)
         return process.returncode, out.decode(), err.decode()
@@ -78,14 +81,15 @@ class OneShot(unittest.TestCase):
     def run_eval(self, code):
         return self.outcome([NODE, "-e", code])
 
-    def run_driver(self, path, environment=b""):
-        """As kernd-init starts it: connected already."""
+    def run_driver(self, path, environment=b"", look=lambda: None):
+        """As kernd-init starts it: connected already. look: is called while it waits for its code."""
         ours, theirs = socket.socketpair()
 
         def talk():
             theirs.close()
             kind, text = read_frame(ours)
             self.assertEqual((kind, text[:7]), (READY, b"\x01node v"))
+            look()
             fields = b"".join(struct.pack(">BI", tag, len(data)) + data
                               for tag, data in ((1, path.encode()), (4, environment)))
             payload = struct.pack(">BBII", MODE_ONCE, 0, 1000, 1) + fields
@@ -94,10 +98,14 @@ class OneShot(unittest.TestCase):
             return self.outcome([NODE, os.path.join(LIBRARY, "driver.js")],
                                 lambda: os.dup2(theirs.fileno(), LINK), talk)
 
-    def both(self, code):
+    def write_code(self, code):
         path = os.path.join(self.folder, "code")
         with open(path, "w", encoding="utf-8") as file:
             file.write(code)
+        return path
+
+    def both(self, code):
+        path = self.write_code(code)
         ours = self.run_driver(path)
         os.unlink(path)
         return ours, self.run_eval(code.replace("\ufeff", ""))
@@ -109,6 +117,62 @@ class OneShot(unittest.TestCase):
                        "child_process.execSync('echo $A').toString())")
         ours = self.run_driver(path, "A=é=1\0B=\0".encode())
         self.assertEqual(ours, (0, "é=1  é=1\n\n", ""))
+
+    def test_what_a_library_does_at_the_end_is_done(self):
+        source, library = (os.path.join(self.folder, name) for name in ("bye.c", "bye.node"))
+        with open(source, "w", encoding="ascii") as file:
+            file.write("#include <unistd.h>\n"
+                       "void *napi_register_module_v1(void *env, void *exports)\n"
+                       "{ (void)env; return exports; }\n"
+                       "__attribute__((destructor)) static void bye(void)\n"
+                       "{ (void)!write(1, \"bye\\n\", 4); }\n")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+        ours, theirs = self.both("require('./bye.node'); console.log('here')")
+        self.assertEqual(ours, theirs)
+        self.assertEqual(ours, (0, "here\nbye\n", ""))
+
+    def test_what_threads_were_given_is_done(self):
+        code = "for (let i = 0; i < 8; i++) fs.open('late' + i, 'w', () => console.log('never')); process.exit(0)"
+        for run in (lambda: self.run_driver(self.write_code(code)), lambda: self.run_eval(code)):
+            self.assertEqual(run(), (0, "", ""))
+            made = sorted(name for name in os.listdir(self.folder) if name.startswith("late"))
+            self.assertEqual(made, [f"late{number}" for number in range(8)])
+            for name in made:
+                os.unlink(os.path.join(self.folder, name))
+
+    def resident(self):
+        """KiB of files that a node has mapped which waits for its code."""
+        found = []
+
+        def look():
+            with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+                found.append(int(re.search(r"RssFile:\s+(\d+)", file.read())[1]))
+        self.assertEqual(self.run_driver(self.write_code("console.log(1)"), look=look), (0, "1\n", ""))
+        return found[0]
+
+    def test_what_only_its_start_needed_is_given_back(self):
+        self.assertLess(self.resident(), 0.7 * self.resident_of_another_node())
+
+    def resident_of_another_node(self):
+        """Where the add-on can't be loaded everything works without it."""
+        place = os.path.join(LIBRARY, "kernd-node.so")
+        os.rename(place, place + ".away")
+        try:
+            return self.resident()
+        finally:
+            os.rename(place + ".away", place)
+
+    def test_what_it_was_told_to_write_at_the_end_is_written(self):
+        """By variables that node reads at its start: then it ends as it always does."""
+        for name, value, left in (("NODE_OPTIONS", "--trace-event-categories=v8", "node_trace"),
+                                  ("NODE_V8_COVERAGE", self.folder, "coverage")):
+            ENVIRONMENT[name] = value
+            try:
+                done = self.run_driver(self.write_code("console.log(1)"))
+            finally:
+                del ENVIRONMENT[name]
+            self.assertEqual(done, (0, "1\n", ""))
+            self.assertTrue([entry for entry in os.listdir(self.folder) if left in entry], name)
 
     def test_nothing_of_the_way_it_was_started_is_left(self):
         code = ("console.log(process._getActiveHandles().filter((h) => h.fd > 2).length, "

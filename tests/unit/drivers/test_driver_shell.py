@@ -4,10 +4,7 @@ import os
 import time
 import unittest
 
-from driver_harness import HERE, LIBRARY, Kernel
-
-BUILD = os.path.dirname(os.environ.get("KERND", os.path.join(HERE, "../../../build/kernd")))
-
+from driver_harness import BUILD, LIBRARY, Kernel
 
 class Shell(Kernel):
     def command(self, program, address):
