@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kernd beside its peers, all measured in one run: latency, load, memory, growth.
 
-    tests/bench/bench.py [--rounds 100] [--pause 0.05] [--seconds 3] [--silence 5] [--json FILE]
+    tests/bench/bench.py [--rounds 100] [--pause 0.05] [--seconds 3] [--silence 60] [--json FILE]
 
 One caller over a keep-alive connection takes the rows in turn (A, B, C, A, B, C, ...), so that
 whatever disturbs the machine disturbs all of them; then come the shapes of load (shapes.py), what
@@ -29,6 +29,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import cgroups  # noqa: E402  (the path above has to come first)
 import found as findings  # noqa: E402
 import harness  # noqa: E402
+import kern_peers  # noqa: E402
 import scale  # noqa: E402
 import shapes  # noqa: E402
 import streamkit  # noqa: E402
@@ -100,13 +101,14 @@ def orphans_cpu():
 class Bare:
     """A row that runs a command. Called: its milliseconds; then cpu(): its CPU milliseconds."""
 
-    def __init__(self, command):
+    def __init__(self, command, environment=None):
         self.command = command
+        self.environment = environment or {"PATH": "/usr/bin:/bin"}
         self.spent = 0
 
     def __call__(self):
         started = time.perf_counter_ns()
-        child = os.posix_spawnp(self.command[0], self.command, {"PATH": "/usr/bin:/bin"},
+        child = os.posix_spawnp(self.command[0], self.command, self.environment,
                                 file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
         _, status, usage = os.wait4(child, 0)
         took = (time.perf_counter_ns() - started) / 1e6
@@ -210,6 +212,8 @@ def rows_of(daemon, directory, notes):
             rows[f"kernd runCode {language}"] = Kernd(
                 daemon, "/v1/runCode", {"code": CELLS[language], "language": language})
     add_crun(rows, directory, notes)
+    programs = {"true": ["/usr/bin/true"], "python": INTERPRETERS["python"]}
+    kern_peers.add_bare(rows, Bare, programs, directory, notes)
     return rows
 
 
@@ -235,7 +239,8 @@ def one_caller(daemon, found, wanted):
 
 # ---- load ----
 
-def under_load(daemon, found, wanted):
+def under_load(daemon, found, wanted, meanwhile):
+    """meanwhile: what is measured elsewhere during the silence before the burst."""
     times, rate = shapes.offered(daemon, wanted.rate, wanted.seconds)
     found.times(f"{wanted.rate}/s offered", "kernd runCode python, offered", times, rate=rate)
     callers = []
@@ -248,7 +253,7 @@ def under_load(daemon, found, wanted):
     times, rate = shapes.saturation(lambda: Bare(launcher), os.cpu_count(), wanted.seconds)
     found.times("saturation", "bwrap python, as many as cores", times, rate=rate)
     found.times(f"burst of 50 after {wanted.silence:g} s of silence", "kernd runCode python, burst",
-                shapes.burst(daemon, 50, wanted.silence))
+                shapes.burst(daemon, 50, wanted.silence, meanwhile))
     import streams  # it imports this module
     for name, how in (("alone", streams.one_caller), ("beside 64 others", streams.flooded)):
         found.times("a caller and a flood", f"kernd run [\"true\"], {name}",
@@ -317,7 +322,7 @@ def parse():
     parser.add_argument("--pause", type=float, default=0.05)
     parser.add_argument("--seconds", type=float, default=3, help="of each load row, 0: none")
     parser.add_argument("--rate", type=int, default=250, help="calls per second that are offered")
-    parser.add_argument("--silence", type=float, default=5, help="seconds before the burst")
+    parser.add_argument("--silence", type=float, default=60, help="seconds before the burst")
     parser.add_argument("--callers", type=int, default=64, help="most of the curve")
     parser.add_argument("--idle", type=int, default=1000, help="sessions beside a caller, 0: no growth")
     parser.add_argument("--sessions", type=int, default=1000, help="most of the curve")
@@ -343,8 +348,13 @@ def run(found, wanted):
         time.sleep(IDLE_S)
         found.memory("idle daemon", shapes.resident_mib(daemon.pid))
         one_caller(daemon, found, wanted)
+
+        def beside_kern():
+            kern_peers.measure(found, wanted.spares, wanted.rounds // 5, wanted.seconds)
         if wanted.seconds:
-            under_load(daemon, found, wanted)
+            under_load(daemon, found, wanted, beside_kern)
+        else:
+            beside_kern()
         kernels_and_streams(daemon, found)
     if wanted.idle:
         with served(wanted) as daemon:
@@ -355,6 +365,7 @@ def main():
     wanted = parse()
     cgroup = cgroup_row()
     os.environ[CGROUP_ROW] = json.dumps(cgroup)
+    kern_peers.load_image()
     hand_over(wanted.json)
     as_ordinary_user()
     adopt_orphans()
@@ -367,9 +378,9 @@ def main():
     busy = busy_share(before, machine_times())
     launcher = subprocess.run(["bwrap", "--version"], capture_output=True, text=True,
                               check=False).stdout.strip()
-    facts = {"launcher": launcher, "rounds": wanted.rounds, "spares": wanted.spares, "load": load,
-             "cgroup": cgroup,
-             "busy": round(busy, 2), "seconds": round(time.time() - began),
+    facts = {"launcher": ", ".join([launcher, *kern_peers.versions()]), "rounds": wanted.rounds,
+             "spares": wanted.spares, "load": load, "cgroup": cgroup, "busy": round(busy, 2),
+             "seconds": round(time.time() - began),
              "disturbed": disturbed(found.row(CONTROL)["times"], load)}
     text = found.as_json(**facts)
     if wanted.json:

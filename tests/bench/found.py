@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import statistics
 
 # (what, where to find it, at most or at least, of what). A number is in the unit of the row; a text
@@ -18,6 +19,9 @@ BUDGETS = [
      ">=", ("bwrap python, as many as cores", 0, 1)),
     ("a caller's p99 while another has 64 calls under way", "kernd run [\"true\"], beside 64 others", "p99",
      "<=", ("kernd run [\"true\"], alone", 0, 3)),
+    ("forked python boxes per second, beside kern-sandbox",
+     "kernd with templates: runCode python, 4 callers", "rate", ">=",
+     ("kern-sandbox: runCode python, 4 callers", 0, 2.5)),
     ("1 GiB of output, beside the bare pipe", "kernd 1 GiB of output", "rate", ">=",
      ("bare 1 GiB of output", 0, 0.5)),
     ("idle daemon, resident", "idle daemon", "mib", "<=", 8),
@@ -92,8 +96,17 @@ PEERS = {"kernd run [\"true\"]": "bwrap true", "kernd runCode python": "bwrap py
          "kernd 1 GiB of output": "bare 1 GiB of output"}
 
 
+# And whoever takes turns with the binding.
+TURNS = re.compile(r"kernd (?:on|with) \w+: (.*)")
+
+
+def peer_name(name):
+    turn = TURNS.fullmatch(name)
+    return f"kern-sandbox: {turn[1]}" if turn else PEERS.get(name)
+
+
 def ratio(rows, row):
-    peer = next((other for other in rows if other["name"] == PEERS.get(row["name"])), None)
+    peer = next((other for other in rows if other["name"] == peer_name(row["name"])), None)
     field = "rate" if "rate" in row else "p50"
     return "" if peer is None else f"{row[field] / peer[field]:.2f} x {peer['name']}"
 

@@ -28,7 +28,7 @@ def steps(most, first=1):
 
 def sessions(daemon, found, most):
     page, run, made = [], [], 0
-    for count in steps(most, 10):
+    for count in steps(most):
         shapes.make_sessions(daemon, 100000 + made, 100000 + count)
         made = count
         page.append((count, median_of(lambda: daemon.get("/v1/sessions?limit=100"), 10)))
@@ -49,7 +49,7 @@ for n in range({have}, {want}):
 def files(daemon, found, most):
     session = sessionkit.Session(daemon)
     tracked, plain, have = [], [], 0
-    for want in steps(most, 100):
+    for want in steps(most):
         done = session.run_code(MAKE.format(have=have, want=want), trackFiles=False)
         assert done["success"], done
         have = want
@@ -64,5 +64,5 @@ def output(daemon, found, most):
     def one(size):
         result = daemon.run(["bash", "-c", f"yes | head -c {size}"], maxOutputBytes=1 << 20)
         assert result["exitCode"] == 0, result
-    points = [(size, median_of(lambda size=size: one(size), 5)) for size in steps(most, 1)]
+    points = [(size, median_of(lambda size=size: one(size), 5)) for size in steps(most)]
     found.curve("run yes | head -c", "bytes of output, 1 MiB kept", "ms, p50", points)

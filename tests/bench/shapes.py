@@ -81,11 +81,16 @@ def saturation(make, count, seconds):
     return times, len(times) / (time.perf_counter() - began)
 
 
-def burst(daemon, count, silence):
-    """So many calls at one moment, after a silence in which what was ready may have aged."""
+def burst(daemon, count, silence, meanwhile=lambda: None):
+    """
+    So many calls at one moment, after a silence in which what was ready may have aged. meanwhile: done
+    within it, and asks nothing of this daemon.
+    """
     ready, times = [python(daemon) for _ in range(count)], [0] * count
     ready[0]()
-    time.sleep(silence)
+    over = time.monotonic() + silence
+    meanwhile()
+    time.sleep(max(0, over - time.monotonic()))
     gate = threading.Barrier(count)
 
     def work(number):

@@ -217,6 +217,26 @@ class Server:
         self.caller.socket.close()
 
 
+def take_turns(contenders, row, rounds):
+    """The times of each, one round of all of them after the other; who begins goes round. The first
+    round warms up and is not counted."""
+    times = [[] for _ in contenders]
+    for number in range(rounds + 1):
+        for at in range(len(contenders)):
+            one = (at + number) % len(contenders)
+            times[one].append(contenders[one].take(row))
+    return [taken[1:] for taken in times]
+
+
+def load_in_turns(contenders, callers, work, seconds):
+    """Calls a second of each, over two windows: there and back, so that drift is everybody's."""
+    order = [*range(len(contenders)), *reversed(range(len(contenders)))]
+    rates = [[] for _ in contenders]
+    for one in order:
+        rates[one].append(contenders[one].load(callers, work, seconds / 2))
+    return [statistics.mean(found) for found in rates]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kern", required=True)
@@ -239,19 +259,11 @@ def main():
         print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
         print(f"{'row':32} {'kernd':>9} {'binding':>9}")
         for label, row in ROWS:
-            times = {server: [], binding: []}
-            for number in range(options.rounds + 1):
-                for one in (server, binding) if number % 2 else (binding, server):
-                    times[one].append(one.take(row))
-            ours, theirs = (statistics.median(times[one][1:]) for one in (server, binding))
+            ours, theirs = map(statistics.median, take_turns((server, binding), row, options.rounds))
             behind = behind or ours > theirs
             print(f"{label + ', ms':32} {ours:9.2f} {theirs:9.2f}", flush=True)
         for label, callers, work in LOADS:
-            # Two windows each, in turn: what else the machine does is then both's.
-            rates = {server: [], binding: []}
-            for one in (server, binding, binding, server):
-                rates[one].append(one.load(callers, work, options.seconds / 2))
-            ours, theirs = (statistics.mean(rates[one]) for one in (server, binding))
+            ours, theirs = load_in_turns((server, binding), callers, work, options.seconds)
             behind = behind or ours < theirs
             print(f"{label + ', 1/s':32} {ours:9.1f} {theirs:9.1f}", flush=True)
         binding.close()
