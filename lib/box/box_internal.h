@@ -28,7 +28,6 @@ struct box {
     const char *fork_workspaces; /* not NULL: a template */
     const char *fork_workspace;  /* of a template: the one that its boxes have, NULL: any */
     const char *fork_layers;
-    bool fork_readonly;
     atomic_size_t forks;  /* made of it, and not ended yet */
     struct box *template; /* that it was forked of, or NULL: the launcher is not there */
     struct spawn_child launcher;
@@ -47,13 +46,14 @@ struct box {
     struct buf held[OUTPUT_STREAMS];
     bool begun;
     bool told_started; /* SINK_STARTED was emitted */
-    int64_t begun_ns;
-    enum box_stop stop; /* why the last pump ended, valid if pumped */
     bool pumped;
+    enum box_stop stop; /* why the last pump ended, valid if pumped */
+    int64_t begun_ns;
     struct watchdog watchdog;
     struct diskwatch diskwatch;
     int cgroup;                 /* its directory, -1: none */
     bool frozen;                /* by its cgroup */
+    bool fork_readonly;         /* of a template: the workspaces of its boxes are */
     int64_t cpu_user_before_us; /* of the cgroup when the program began */
     int64_t cpu_system_before_us;
 };
