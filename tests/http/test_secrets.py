@@ -152,7 +152,9 @@ class Modes(harness.Case):
         session.delete()
         self.assertGreater(len(results[1]), 10, results[1])
         # What boxes see of the system's /etc is everybody's, and what programs write is their own.
+        # What an engine keeps for its boxes lies below a directory that is kernd's alone.
         others = (os.path.join(self.daemon.runtime, "etc"),
+                  os.path.join(self.daemon.runtime, "engine", ""),
                   os.path.join(self.daemon.state, "workspaces", ""))
         for path, mode, uid in results[1]:
             self.assertEqual(uid, owner, path)
