@@ -191,22 +191,22 @@ static void what_can_not_be_cloned_is_copied(void **state)
 /* Do all blocks of a file belong to another one, too? */
 static bool is_shared(int directory, const char *name)
 {
-    struct {
-        struct fiemap map;
-        struct fiemap_extent extents[16];
-    } found = { .map = { .fm_length = FIEMAP_MAX_OFFSET,
-                         .fm_flags = FIEMAP_FLAG_SYNC,
-                         .fm_extent_count = 16 } };
+    const size_t extents = 16;
+    CLEANUP_FREE struct fiemap *found =
+        alloc_zero(1, sizeof(*found) + extents * sizeof(found->fm_extents[0]));
     CLEANUP_FD int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
     unsigned shared = 0;
 
-    if (ioctl(fd, FS_IOC_FIEMAP, &found) < 0) {
+    found->fm_length = FIEMAP_MAX_OFFSET;
+    found->fm_flags = FIEMAP_FLAG_SYNC;
+    found->fm_extent_count = (unsigned)extents;
+    if (ioctl(fd, FS_IOC_FIEMAP, found) < 0) {
         return false; /* it can't tell; neither can it share (tmpfs) */
     }
-    for (unsigned i = 0; i < found.map.fm_mapped_extents; i++) {
-        shared += (found.extents[i].fe_flags & FIEMAP_EXTENT_SHARED) != 0;
+    for (unsigned i = 0; i < found->fm_mapped_extents; i++) {
+        shared += (found->fm_extents[i].fe_flags & FIEMAP_EXTENT_SHARED) != 0;
     }
-    return shared > 0 && shared == found.map.fm_mapped_extents;
+    return shared > 0 && shared == found->fm_mapped_extents;
 }
 
 /* By what the file system here answers. */
