@@ -53,7 +53,6 @@ void exchange_unref(struct exchange *exchange)
     if (atomic_fetch_sub(&exchange->references, 1) != 1) {
         return;
     }
-    (void)atomic_fetch_sub(&exchange->edge->buffered, exchange->buffered);
     api_reply_done(&exchange->call.reply);
     cancel_done(&exchange->call.cancel);
     spool_done(exchange);
@@ -65,6 +64,15 @@ void exchange_unref(struct exchange *exchange)
     free(exchange->header_text);
     (void)pthread_mutex_destroy(&exchange->lock);
     free(exchange);
+}
+
+void exchange_completed(struct exchange *exchange)
+{
+    struct edge *edge = exchange->edge;
+
+    (void)atomic_fetch_sub(&edge->buffered, exchange->buffered);
+    (void)atomic_fetch_sub(&edge->exchanges, 1);
+    exchange_unref(exchange);
 }
 
 enum exchange_phase exchange_phase(struct exchange *exchange)

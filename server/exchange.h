@@ -86,6 +86,13 @@ struct exchange {
 struct exchange *exchange_new(struct edge *edge, struct connection *connection,
                               struct MHD_Connection *mhd, const char *raw_target);
 
+/*
+ * libmicrohttpd is done with the request: gives back what it counts for in the edge, and the event
+ * thread's reference. Event thread. Whoever still has one does not touch the edge any more, which
+ * a server that stops may have freed by then.
+ */
+void exchange_completed(struct exchange *exchange);
+
 /* Any thread. The last one frees. */
 struct exchange *exchange_ref(struct exchange *exchange);
 void exchange_unref(struct exchange *exchange);

@@ -211,8 +211,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
                                     (unsigned)CONNECTION_SILENCE_S);
     log_exchange(exchange);
     count_exchange(edge, exchange);
-    (void)atomic_fetch_sub(&edge->exchanges, 1);
-    exchange_unref(exchange);
+    exchange_completed(exchange);
 }
 
 /* ---- callbacks of the hang-up table ---- */

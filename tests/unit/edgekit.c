@@ -113,7 +113,7 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **slot,
     (void)mhd;
     (void)code;
     connection_set_exchange(&edgekit_edge, exchange->connection, NULL);
-    exchange_unref(exchange);
+    exchange_completed(exchange);
 }
 
 static void hold(void *target)

@@ -282,6 +282,24 @@ static void test_the_client_leaves_half_way(void **state)
     free(data);
 }
 
+/* A worker that has finished a call lets go of it last, when the server may be gone already. */
+static void test_the_last_reference_needs_no_edge(void **state)
+{
+    struct edge *edge = alloc_zero(1, sizeof(*edge));
+    struct exchange *exchange = exchange_new(edge, NULL, NULL, "/");
+
+    (void)state;
+    atomic_store(&edge->buffered, 3);
+    exchange->buffered = 3;
+    (void)exchange_ref(exchange);
+    exchange_completed(exchange);
+    assert_int_equal(atomic_load(&edge->buffered), 0);
+    assert_int_equal(atomic_load(&edge->exchanges), 0);
+    free(edge);
+    exchange->edge = NULL;
+    exchange_unref(exchange);
+}
+
 struct block {
     struct pool_job job;
     pthread_mutex_t held;
@@ -366,6 +384,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_client_leaves_half_way, scratch_fresh),
         cmocka_unit_test_setup(test_a_slow_disk, scratch_fresh),
         cmocka_unit_test_setup(test_an_ignored_body, scratch_fresh),
+        cmocka_unit_test(test_the_last_reference_needs_no_edge),
     };
 
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
