@@ -86,11 +86,12 @@ def burst(daemon, count, silence, meanwhile=lambda: None):
     So many calls at one moment, after a silence in which what was ready may have aged. meanwhile: done
     within it, and asks nothing of this daemon.
     """
-    ready, times = [python(daemon) for _ in range(count)], [0] * count
-    ready[0]()
+    python(daemon)()
     over = time.monotonic() + silence
     meanwhile()
     time.sleep(max(0, over - time.monotonic()))
+    # Only now: the server closes connections that are silent for so long.
+    ready, times = [python(daemon) for _ in range(count)], [0] * count
     gate = threading.Barrier(count)
 
     def work(number):
