@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An OCI image of this host's own programs, in the form that `docker save` writes.
 
-What tests need of an image (sh, bash, coreutils, python3 with its packages, node) is on the machine that runs them:
+What tests need of an image (sh, bash, coreutils, python3 with its packages, node, npm) is on the machine that runs them:
 the image is those files, the libraries that they load and a few of /etc. Nothing is fetched.
 
     python3 imagekit.py FILE [NAME ...]     writes the archive, under these names
@@ -42,10 +42,11 @@ PACKAGES = tuple(f"/usr/lib/python3/dist-packages/{name}" for name in (
     "pip", "setuptools", "wheel", "numpy", "pandas", "matplotlib", "mpl_toolkits", "PIL", "certifi",
     "contourpy", "cycler.py", "dateutil", "defusedxml", "fontTools", "kiwisolver", "packaging",
     "pyparsing", "pytz", "six.py"))
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"  # whose registries npm believes
 # As it is run, whatever an editor makes of the file meanwhile.
 with open(__file__, encoding="utf-8") as source:
     SOURCE = source.read()
-DATA = ("/usr/share/matplotlib", "/etc/matplotlibrc", "/usr/share/zoneinfo")
+DATA = ("/usr/share/matplotlib", "/etc/matplotlibrc", "/usr/share/zoneinfo", AUTHORITIES)
 SEARCH = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
 # Of python's library: not what no test imports, and no compiled files (they come back by themselves).
 LEFT_OUT = {"__pycache__", "test", "tests", "idlelib", "lib2to3", "ensurepip", "pydoc_data",
@@ -67,6 +68,14 @@ def python_library():
     code = "import sys, sysconfig; print(sysconfig.get_path('stdlib'), sys.version_info[:2])"
     said = subprocess.run([find("python3"), "-c", code], capture_output=True, text=True, check=True)
     return said.stdout.split()[0]
+
+
+def npm_library(npm):
+    """The directory that npm loads its code from: its own, or that of Debian's packages, which share theirs."""
+    place = os.path.dirname(os.path.realpath(npm))
+    while os.path.basename(place) != "npm":
+        place = os.path.dirname(place)
+    return place if os.path.basename(os.path.dirname(place)) == "node_modules" else os.path.dirname(place)
 
 
 def files_under(root):
@@ -143,8 +152,12 @@ def write_layer(file):
         if path:
             layer.file(path, f"/usr/bin/{name}")
             needed |= libraries(path)
-    library = python_library()
-    for path in (path for root in (library, *PACKAGES, *DATA) for path in files_under(root)):
+    roots = [python_library(), *PACKAGES, *DATA]
+    npm = find("npm")
+    if npm:
+        layer.link("usr/bin/npm", os.path.realpath(npm))
+        roots.append(npm_library(npm))
+    for path in (path for root in roots for path in files_under(root)):
         layer.file(path)
         if path.endswith(".so"):
             needed |= libraries(path)

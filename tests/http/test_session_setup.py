@@ -15,9 +15,8 @@ import zipfile
 import census
 import check
 import harness
+import imagekit
 import sessionkit
-
-AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"  # boxes have the host's
 
 
 def wheel(name, version="1.0", source="value = 42\n"):
@@ -43,8 +42,8 @@ def registry_environment():
     names = {"npm_config_registry", "npm_config_proxy", "npm_config_https_proxy", "HTTPS_PROXY",
              "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"}
     environment = {name: os.environ[name] for name in names if os.environ.get(name)}
-    if os.path.exists(AUTHORITIES):
-        environment["NODE_EXTRA_CA_CERTS"] = AUTHORITIES
+    if os.path.exists(imagekit.AUTHORITIES):
+        environment["NODE_EXTRA_CA_CERTS"] = imagekit.AUTHORITIES
     try:
         done = subprocess.run(["npm", "view", "is-number", "version"], capture_output=True, text=True,
                               timeout=harness.seconds(60), check=False, cwd="/",
@@ -280,8 +279,6 @@ while time.time() < end:
 class Node(sessionkit.Case):
     def setUp(self):
         super().setUp()
-        if harness.ENGINE == "kern":
-            self.skipTest("the image of imagekit.py has no npm")
         self.environment = registry_environment() if shutil.which("npm") else None
         if self.environment is None:
             self.skipTest("npm can't reach a registry from here")
