@@ -27,6 +27,15 @@ struct pool_worker {
     bool ending;  /* it is in its last one */
 };
 
+/* Whose last job was its only one when it started, among those of others; began_ns 0: nobody's. */
+struct pool_single {
+    uint64_t caller;
+    int64_t began_ns;
+};
+
+/* The last ones of two callers: beside whoever asks, that is one. */
+#define POOL_SINGLES 2
+
 /* All but the lock itself is under it. */
 struct pool {
     pthread_mutex_t lock;
@@ -43,9 +52,9 @@ struct pool {
     uint64_t started;     /* jobs, in all */
     uint64_t last_caller; /* of the job that started last */
     int64_t changed_ns;   /* when it was another one's turn than before; 0: never */
-    int64_t single_ns;    /* when one began, among others, whose caller comes one at a time; or 0 */
-    bool closed;          /* takes and starts no job */
-    bool ending;          /* threads return */
+    struct pool_single singles[POOL_SINGLES]; /* who comes one at a time */
+    bool closed;                              /* takes and starts no job */
+    bool ending;                              /* threads return */
 };
 
 /* Locked. The next job that may start, which counts as running from here; NULL: none. */

@@ -20,16 +20,26 @@ static bool is_single(const struct turns_caller *caller)
     return caller->queued <= 1 && caller->running == caller->ending;
 }
 
+static bool is_of_late(int64_t since_ns)
+{
+    return since_ns != 0 && clock_mono_ns() - since_ns < CONTENDED_NS;
+}
+
 /* Locked. Is there more than one caller lately? */
 static bool is_contended(const struct pool *pool)
 {
-    return pool->changed_ns != 0 && clock_mono_ns() - pool->changed_ns < CONTENDED_NS;
+    return is_of_late(pool->changed_ns);
 }
 
-/* Locked. Does one of those that compete come one at a time? */
-static bool has_single(const struct pool *pool)
+/* Locked. Does one of those that compete with this caller come one at a time? */
+static bool has_single_beside(const struct pool *pool, const struct turns_caller *caller)
 {
-    return pool->single_ns != 0 && clock_mono_ns() - pool->single_ns < CONTENDED_NS;
+    for (size_t i = 0; i < POOL_SINGLES; i++) {
+        if (pool->singles[i].caller != caller->id && is_of_late(pool->singles[i].began_ns)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /*
@@ -42,7 +52,7 @@ static bool has_turn(const struct pool *pool, const struct turns_caller *caller)
     const struct pool_rules *rules = &pool->rules;
     const bool within_share = caller->prompt < rules->prompt;
 
-    if (!has_single(pool)) {
+    if (!has_single_beside(pool, caller)) {
         return within_share || pool->unsettled < rules->unsettled;
     }
     return pool->unsettled == 0 || pool->unsettled + 1 < rules->unsettled ||
@@ -84,6 +94,39 @@ static void note_caller(struct pool *pool, struct turns_caller *caller)
     caller->served = ++pool->started;
 }
 
+/* Locked. The place of this caller, else the one that was noted longest ago. */
+static struct pool_single *place_of_single(struct pool *pool, uint64_t caller)
+{
+    struct pool_single *oldest = &pool->singles[0];
+
+    for (size_t i = 0; i < POOL_SINGLES; i++) {
+        struct pool_single *at = &pool->singles[i];
+
+        if (at->began_ns != 0 && at->caller == caller) {
+            return at;
+        }
+        oldest = at->began_ns < oldest->began_ns ? at : oldest;
+    }
+    return oldest;
+}
+
+/*
+ * Locked. A job of this caller starts. True: as its only one. Whose next job starts beside that or
+ * before others that wait does not come one at a time: the first of a flood is alone, too.
+ */
+static bool note_single(struct pool *pool, const struct turns_caller *caller)
+{
+    const bool single = caller->queued == 0 && caller->running - caller->ending == 1;
+    struct pool_single *place = place_of_single(pool, caller->id);
+
+    if (single && is_contended(pool)) {
+        *place = (struct pool_single){ .caller = caller->id, .began_ns = clock_mono_ns() };
+    } else if (!single && place->caller == caller->id) {
+        place->began_ns = 0;
+    }
+    return single;
+}
+
 struct pool_job *pool_turn_take(struct pool *pool, struct pool_worker *worker)
 {
     const struct turns_rule rule = {
@@ -98,10 +141,7 @@ struct pool_job *pool_turn_take(struct pool *pool, struct pool_worker *worker)
         caller->prompt += worker->prompt ? 1 : 0;
         worker->settled = false;
         note_caller(pool, caller);
-        single = caller->queued == 0 && caller->running - caller->ending == 1;
-        if (single && is_contended(pool)) {
-            pool->single_ns = clock_mono_ns();
-        }
+        single = note_single(pool, caller);
         job->favoured = single || (caller->queued == 0 && !is_contended(pool));
         job->worker = worker;
         pool->unsettled++;

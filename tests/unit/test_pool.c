@@ -595,6 +595,7 @@ static void others_in_a_row_keep_nobody_from_his_share(void **state)
         jobs[i] = make_settling(pool, &scene, 1);
         assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
         wait_for(&scene, &scene.waiting, 1);
+        run_singly(pool, &scene, 2, 1 - i);
     }
     assert_int_equal(pool_position(pool, &jobs[1].base), 0);
     run_singly(pool, &scene, 2, 4);
@@ -631,6 +632,56 @@ static void callers_with_many_share_all_processors(void **state)
     open_gate(&first);
     wait_for(&scene, &scene.waiting, 6);
     pool_engage(pool, false);
+    open_gate(&scene);
+    pool_free(pool);
+}
+
+/* Beside a flood another one begins, whose first job is alone for a moment. */
+static void the_first_of_a_flood_is_not_one_at_a_time(void **state)
+{
+    struct scene scene;
+    struct settling jobs[6];
+    struct pool *pool = pool_new("test", 6, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
+    pool_engage(pool, true);
+    for (int i = 0; i < 6; i++) {
+        jobs[i] = make_settling(pool, &scene, i % 2 == 0 ? 1 : 2);
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        wait_for(&scene, &scene.waiting, i == 2 ? 2 : i + 1); /* the third waits for the fourth */
+    }
+    pool_engage(pool, false);
+    open_gate(&scene);
+    pool_free(pool);
+}
+
+/* ... and who comes one at a time all the while is not forgotten over it. */
+static void the_first_of_a_flood_hides_no_single_caller(void **state)
+{
+    struct scene scene;
+    struct settling jobs[4];
+    struct pool *pool = pool_new("test", 6, MOST_JOBS, NULL);
+
+    (void)state;
+    scene_init(&scene);
+    pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
+    pool_engage(pool, true);
+    for (int i = 0; i < 2; i++) { /* a flood of caller 1, and a quiet caller 2 */
+        jobs[i] = make_settling(pool, &scene, 1);
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        wait_for(&scene, &scene.waiting, i + 1);
+    }
+    run_singly(pool, &scene, 2, 1);
+    for (int i = 2; i < 4; i++) { /* another flood */
+        jobs[i] = make_settling(pool, &scene, 3);
+        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        wait_for(&scene, &scene.waiting, 3);
+    }
+    assert_int_equal(pool_position(pool, &jobs[3].base), 0);
+    pool_engage(pool, false);
+    wait_for(&scene, &scene.waiting, 4);
     open_gate(&scene);
     pool_free(pool);
 }
@@ -919,6 +970,8 @@ int main(void)
         cmocka_unit_test(a_processor_is_left_to_those_who_come_singly),
         cmocka_unit_test(others_in_a_row_keep_nobody_from_his_share),
         cmocka_unit_test(callers_with_many_share_all_processors),
+        cmocka_unit_test(the_first_of_a_flood_is_not_one_at_a_time),
+        cmocka_unit_test(the_first_of_a_flood_hides_no_single_caller),
         cmocka_unit_test(what_is_ending_holds_back_no_single_job),
         cmocka_unit_test(favoured_is_who_keeps_nobody_waiting),
         cmocka_unit_test(favoured_among_others_is_one_at_a_time),
