@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,8 +16,11 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/fd.h"
 #include "lib/base/strv.h"
+#include "lib/box/boxes_internal.h"
+#include "lib/box/ends.h"
 #include "lib/box/engine.h"
 #include "lib/box/remedy_kern.h"
+#include "tests/unit/logkit.h"
 
 static struct engine_plan plan_of(const struct box_spec *spec)
 {
@@ -317,6 +321,75 @@ static void its_words_are_told_apart(void **state)
     assert_meaning("", ERR_BOX_START_FAILED, "it said nothing");
 }
 
+/* ---- its last word: how the memory cap stood ---- */
+
+static struct boxes factory;
+static struct box capped;
+
+/* What is logged of a box whose launcher ends with these bytes; the caller frees. */
+static char *logged_of(const void *word, size_t size)
+{
+    CLEANUP_FD int reader = -1;
+    CLEANUP_FD int writer = -1;
+
+    assert_int_equal(fd_pipe(&reader, &writer), 0);
+    assert_int_equal(write(writer, word, size), (ssize_t)size);
+    fd_clear(&writer);
+    capped.report_fd = reader;
+    logkit_start();
+    ends_hear_report(&capped);
+    capped.report_fd = -1;
+    return logkit_end();
+}
+
+static void assert_told(uint8_t cap, enum engine_cap known, bool warned)
+{
+    const struct engine_report report = { .came_to_its_end = 1, .cap = cap };
+    CLEANUP_FREE char *line = logged_of(&report, sizeof(report));
+
+    assert_int_equal(atomic_load(&factory.engines[0].cap), known);
+    if (warned) {
+        assert_non_null(strstr(line, " level=warning event=cap_not_seen_by_launcher box=box_b\n"));
+    } else {
+        assert_string_equal(line, "");
+    }
+}
+
+static void a_cap_it_does_not_see_is_logged_once(void **state)
+{
+    CLEANUP_FREE char *cut_short = NULL;
+
+    (void)state;
+    factory.cgroups.memory = true;
+    capped.boxes = &factory;
+    capped.engine = &factory.engines[0];
+    capped.limits.memory_bytes = 1 << 20;
+    capped.cgroup = 0; /* it has one of kernd's, which has the cap */
+    (void)snprintf(capped.id, sizeof(capped.id), "box_b");
+    assert_told(ENGINE_CAP_BOUND, ENGINE_CAP_BOUND, false);
+    assert_told(ENGINE_CAP_UNKNOWN, ENGINE_CAP_BOUND, false);
+    assert_told(ENGINE_CAP_UNBOUND + 1, ENGINE_CAP_BOUND, false); /* of a later kern */
+    assert_told(ENGINE_CAP_UNBOUND, ENGINE_CAP_UNBOUND, true);
+    assert_told(ENGINE_CAP_UNBOUND, ENGINE_CAP_UNBOUND, false);
+    assert_told(ENGINE_CAP_BOUND, ENGINE_CAP_BOUND, false);
+    assert_told(ENGINE_CAP_UNBOUND, ENGINE_CAP_UNBOUND, true); /* anew: it had been in force */
+    assert_told(ENGINE_CAP_BOUND, ENGINE_CAP_BOUND, false);
+    cut_short = logged_of("\1", 1); /* of a launcher that was killed */
+    assert_string_equal(cut_short, "");
+    assert_int_equal(atomic_load(&factory.engines[0].cap), ENGINE_CAP_BOUND);
+}
+
+static void a_cap_that_nobody_keeps_or_asked_for_is_no_news(void **state)
+{
+    (void)state;
+    atomic_store(&factory.engines[0].cap, ENGINE_CAP_BOUND);
+    capped.limits.memory_bytes = 0; /* no cap: what it tells is of one out of reach */
+    assert_told(ENGINE_CAP_UNBOUND, ENGINE_CAP_BOUND, false);
+    capped.limits.memory_bytes = 1 << 20;
+    capped.cgroup = -1; /* kernd has none to give, which is told at its start */
+    assert_told(ENGINE_CAP_UNBOUND, ENGINE_CAP_UNBOUND, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +398,8 @@ int main(void)
         cmocka_unit_test(its_environment_is_made_anew),
         cmocka_unit_test(a_colon_in_a_path_is_refused),
         cmocka_unit_test(its_words_are_told_apart),
+        cmocka_unit_test(a_cap_it_does_not_see_is_logged_once),
+        cmocka_unit_test(a_cap_that_nobody_keeps_or_asked_for_is_no_news),
     };
 
     return cmocka_run_group_tests(tests, make_lists, free_lists);

@@ -14,31 +14,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/log.h"
-
-/* Standard error goes to a pipe from start_capture to end_capture. */
-static int saved_stderr = -1;
-static int captured = -1;
-
-static void start_capture(void)
-{
-    CLEANUP_FD int writer = -1;
-
-    saved_stderr = dup(STDERR_FILENO);
-    assert_int_equal(fd_pipe(&captured, &writer), 0);
-    assert_true(dup2(writer, STDERR_FILENO) >= 0);
-}
-
-static char *end_capture(void)
-{
-    CLEANUP_BUF struct buf text = BUF_INIT(100000);
-    struct err err = ERR_INIT;
-
-    assert_true(dup2(saved_stderr, STDERR_FILENO) >= 0);
-    fd_clear(&saved_stderr);
-    assert_int_equal(fd_read_to_end(captured, &text, &err), 0);
-    fd_clear(&captured);
-    return buf_take(&text, NULL);
-}
+#include "tests/unit/logkit.h"
 
 /* What follows the time, checked for its shape. */
 static const char *after_time(const char *line, const char *before, const char *after)
@@ -57,9 +33,9 @@ static void assert_value(bool json, const char *value, const char *expected)
     CLEANUP_FREE char *want = NULL;
 
     log_setup(LOG_INFO, json);
-    start_capture();
+    logkit_start();
     log_line(LOG_INFO, "event", "key", value, NULL);
-    line = end_capture();
+    line = logkit_end();
     assert_true(asprintf(&want,
                          json ? "\",\"level\":\"info\",\"event\":\"event\",\"key\":%s}\n"
                               : " level=info event=event key=%s\n",
@@ -135,9 +111,9 @@ static void missing_values_are_left_out(void **state)
 
     (void)state;
     log_setup(LOG_INFO, false);
-    start_capture();
+    logkit_start();
     log_line(LOG_WARNING, "e", "a", (const char *)NULL, "b", "2", NULL);
-    line = end_capture();
+    line = logkit_end();
     assert_string_equal(after_time(line, "time=", " level=warning event=e b=2"), "\n");
 }
 
@@ -150,10 +126,10 @@ static void a_full_line_stays_whole(void **state)
     memset(value, '"', sizeof(value) - 1);
     value[sizeof(value) - 1] = '\0';
     log_setup(LOG_INFO, true);
-    start_capture();
+    logkit_start();
     log_line(LOG_INFO, "e", "a", value, "b", value, "c", value, "d", value, "e", value, "f", "x",
              NULL);
-    line = end_capture();
+    line = logkit_end();
     assert_true(strlen(line) <= 16 * 1024 + 4);
     assert_non_null(strstr(line, "\",\"f\":\"x\"}\n"));
     assert_null(strstr(line, ",\"e\":"));
@@ -168,10 +144,10 @@ static void the_level_decides(void **state)
     assert_true(log_enabled(LOG_ERROR));
     assert_true(log_enabled(LOG_WARNING));
     assert_false(log_enabled(LOG_INFO));
-    start_capture();
+    logkit_start();
     log_line(LOG_INFO, "hidden", NULL);
     log_line(LOG_DEBUG, "hidden", NULL);
-    text = end_capture();
+    text = logkit_end();
     assert_string_equal(text, "");
 }
 
@@ -194,12 +170,12 @@ static void errno_survives_a_closed_stderr(void **state)
 {
     (void)state;
     log_setup(LOG_INFO, false);
-    start_capture();
+    logkit_start();
     assert_int_equal(close(STDERR_FILENO), 0);
     errno = ENOSPC;
     log_line(LOG_ERROR, "nobody reads this", NULL);
     assert_int_equal(errno, ENOSPC);
-    free(end_capture());
+    free(logkit_end());
 }
 
 static void *log_many(void *argument)
@@ -220,7 +196,7 @@ static void lines_of_threads_do_not_mix(void **state)
 
     (void)state;
     log_setup(LOG_INFO, false);
-    start_capture();
+    logkit_start();
     for (size_t i = 0; i < 4; i++) {
         (void)snprintf(names[i], sizeof(names[i]), "thread%u", (unsigned)i);
         assert_int_equal(pthread_create(&threads[i], NULL, log_many, names[i]), 0);
@@ -228,7 +204,7 @@ static void lines_of_threads_do_not_mix(void **state)
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    text = end_capture();
+    text = logkit_end();
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         const char *end = after_time(line, "time=", " level=info event=line from=thread");
