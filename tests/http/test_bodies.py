@@ -15,6 +15,13 @@ BODY = b'{"command":["echo","hi"]}'
 JSON_LIMIT = 16 << 20
 
 
+def library_version():
+    """Of libmicrohttpd, as (1, 0, 1)."""
+    library = ctypes.CDLL(ctypes.util.find_library("microhttpd"))
+    library.MHD_get_version.restype = ctypes.c_char_p
+    return tuple(int(part) for part in library.MHD_get_version().split(b"-")[0].split(b"."))
+
+
 class Framing(harness.Case):
     """Requests that two readers could understand differently are refused, and the line is cut."""
 
@@ -93,20 +100,65 @@ class Bodies(harness.Case):
                                    wire.chunked(body, size))
                 self.assert_success(check.reply(connection.reply()).json, f"{len(text)}\n")
 
-    def test_chunked_with_extensions_and_trailers(self):
-        library = ctypes.CDLL(ctypes.util.find_library("microhttpd"))
-        library.MHD_get_version.restype = ctypes.c_char_p
-        for extension in (b"", b";name=value"):
-            with self.daemon.connect() as connection:
-                connection.request("POST", "/v1/run", self.headers(Transfer_Encoding="chunked"),
-                                   b"%x%s\r\n%s\r\n0\r\nX-Trailer: 1\r\n\r\n" % (
-                                       len(BODY), extension, BODY))
+    def sent_in_chunks(self, data, then=b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+        """The answer to a chunked request, behind which the connection is in step, or closed."""
+        with self.daemon.connect() as connection:
+            connection.request("POST", "/v1/run", self.headers(Transfer_Encoding="chunked"),
+                               data + then)
+            answer = connection.reply()
+            if answer.status == 200:
+                self.assertEqual(connection.reply().body, self.daemon.get("/healthz").body)
+            else:
+                self.assertNotIn(b"HTTP/1.1 200", connection.read_to_close())
+            return answer
+
+    def test_chunks_with_extensions(self):
+        """They mean nothing here, and are passed over (RFC 9112, section 7.1.1)."""
+        # 1.0.0 and 1.0.1 pass over one up to its line feed and take that for the first byte of the
+        # chunk, whose end then is not where they look for it (process_request_body in connection.c).
+        # They see of it more than a size only behind a size of 0, whose chunk has no bytes; there
+        # the same line feed is an empty line to them, and a bare one.
+        faulty = library_version()[:2] == (1, 0)
+        size, last = b"%x" % len(BODY), b"0"
+        for extension in (b"", b";name=value", b";name", b';name="a;b"', b";a=b;c=d"):
+            for chunk, end in ((size + extension, last), (size, last + extension)):
+                with self.subTest(chunk=chunk, end=end):
+                    answer = self.sent_in_chunks(
+                        b"%s\r\n%s\r\n%s\r\nX-Trailer: 1\r\n\r\n" % (chunk, BODY, end))
+                    if extension and faulty:
+                        self.assertEqual(answer.status, 400)
+                    else:
+                        self.assert_success(check.reply(answer).json, "hi\n")
+
+    def test_line_feeds_alone(self):
+        """
+        Either all of them end a line as CRLF does (which RFC 9112, section 2.2, lets a server do), or
+        none: in no place is one a part of a value, and what is behind it belongs to the same request.
+        """
+        strict = library_version() >= (1, 0)  # older ones can't be told to be
+        length, coding = f"Content-Length: {len(BODY)}", "Transfer-Encoding: chunked"
+        fields = ("Host: localhost", "Content-Type: application/json", "X: y",
+                  f"Authorization: Bearer {self.daemon.token}")
+        head = "\r\n".join(("POST /v1/run HTTP/1.1", *fields)) + "\r\n"
+        chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+        whole = [(head + length + "\r\n\r\n").encode() + BODY,
+                 (head + coding + "\r\n\r\n").encode() + chunks]
+        shapes = [data.replace(b"\r\n", b"\n") for data in whole]
+        for data in whole:
+            ends = [at for at in range(len(data)) if data[at:at + 2] == b"\r\n"]
+            shapes += [data[:at] + data[at + 1:] for at in ends]
+        for data in shapes:
+            with self.subTest(data=data), self.daemon.connect() as connection:
+                connection.send(data + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+                                b"Connection: close\r\n\r\n")
                 answer = connection.reply()
-                # The library's own fault: no level of strictness makes 1.0.1 take an extension.
-                if extension and library.MHD_get_version().startswith(b"1.0."):
-                    self.assertIn(answer.status, (200, 400))
+                if strict:
+                    self.assertEqual(answer.status, 400)
+                    self.assertNotIn(b"HTTP/1.1 200", connection.read_to_close())
                 else:
                     self.assert_success(check.reply(answer).json, "hi\n")
+                    self.assertEqual(connection.reply().status, 200)
+                    self.assertTrue(connection.at_end())
 
     def test_broken_chunks(self):
         for broken in (b"zz\r\n", b"-5\r\nhello\r\n", b"ffffffffffffffffff\r\n",
