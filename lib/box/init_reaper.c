@@ -17,7 +17,12 @@
 #include "lib/base/fd.h"
 #include "lib/box/init.h"
 
-/* How long the program's own children may take to die before the report goes out without them. */
+/*
+ * How long what the program left running may go on: a child that it forked and did not wait for is
+ * mostly about to end, and what it has to say would be lost.
+ */
+#define GRACE_MS 50
+/* How long it may then take to die before the report goes out without it. */
 #define LEFTOVERS_MS 200
 
 bool init_reaper_open(struct init_reaper *reaper)
@@ -111,21 +116,30 @@ static bool run_until_end(struct init_reaper *reaper)
     return true;
 }
 
-/* Kills what the program left running, so that its usage counts and nothing writes any more. */
-static void end_leftovers(struct init_reaper *reaper)
+/* Waits until no process is left, at most this long. False: some are. */
+static bool await_none(struct init_reaper *reaper, int64_t limit_ms)
 {
-    int64_t deadline = clock_deadline_after_ms(LEFTOVERS_MS);
+    int64_t deadline = clock_deadline_after_ms(limit_ms);
 
-    /* Nobody escapes by a fork: one that is to be killed does not fork any more (fork(2) fails
-     * with ERESTARTNOINTR), and orphans come to this process. */
-    (void)kill(-1, SIGKILL);
     while (reap(reaper)) {
         if (clock_passed(deadline)) {
-            return;
+            return false;
         }
         wait_for_death(reaper, clock_poll_ms(deadline, -1));
     }
-    reaper->alone = true;
+    return true;
+}
+
+/* Ends what the program left running, so that its usage counts and nothing writes any more. */
+static void end_leftovers(struct init_reaper *reaper)
+{
+    reaper->alone = await_none(reaper, GRACE_MS);
+    if (!reaper->alone) {
+        /* Nobody escapes by a fork: one that is to be killed does not fork any more (fork(2) fails
+         * with ERESTARTNOINTR), and orphans come to this process. */
+        (void)kill(-1, SIGKILL);
+        reaper->alone = await_none(reaper, LEFTOVERS_MS);
+    }
 }
 
 static int64_t microseconds(const struct timeval *time)

@@ -196,6 +196,22 @@ static void a_background_child_that_holds_the_pipes_ends_too(void **state)
     boxkit_done(&result);
 }
 
+/* Nobody waited for it. One of many tries is enough: on a busy machine its time may be over. */
+static void a_child_that_is_about_to_end_may_do_so(void **state)
+{
+    bool said = false;
+
+    (void)state;
+    for (int tries = 0; !said && tries < 20; tries++) {
+        RUN(.script = "{ sleep 0.02; echo last words; } & echo done");
+
+        boxkit_assert_exit(&result, 0);
+        said = strcmp(boxkit_out(&result), "done\nlast words\n") == 0;
+        boxkit_done(&result);
+    }
+    assert_true(said);
+}
+
 static void a_program_that_closes_its_output_runs_on(void **state)
 {
     RUN(.script = "exec >&- 2>&-; sleep 0.2; exit 9");
@@ -328,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_storm_of_processes_is_bounded_and_ends),
         cmocka_unit_test(the_number_of_processes_is_limited),
         cmocka_unit_test(a_background_child_that_holds_the_pipes_ends_too),
+        cmocka_unit_test(a_child_that_is_about_to_end_may_do_so),
         cmocka_unit_test(a_program_that_closes_its_output_runs_on),
         cmocka_unit_test(orphans_are_reaped),
         cmocka_unit_test(another_thread_can_cancel),
