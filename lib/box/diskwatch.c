@@ -8,10 +8,13 @@
 #include "lib/box/diskwatch.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 
@@ -53,6 +56,47 @@ void diskwatch_start(struct diskwatch *watch, uint64_t cap, uint64_t files_cap)
     }
 }
 
+/* Closes a directory for as long as the round is further down. */
+static void leave(struct diskwatch_level *level)
+{
+    struct stat status;
+
+    if (fstat(dirfd(level->dir), &status) == 0) {
+        level->device = status.st_dev;
+        level->inode = status.st_ino;
+    }
+    level->position = telldir(level->dir);
+    (void)closedir(CLEANUP_TAKE(level->dir));
+}
+
+/* Opens it again from the one below. False: it is not above that any more. */
+static bool come_back(struct diskwatch_level *level, int below)
+{
+    CLEANUP_FD int fd = openat(below, "..", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0 || status.st_dev != level->device ||
+        status.st_ino != level->inode || (level->dir = fdopendir(fd)) == NULL) {
+        return false;
+    }
+    (void)CLEANUP_TAKE_FD(fd);
+    seekdir(level->dir, level->position);
+    return true;
+}
+
+static void enter(struct diskwatch *watch, DIR *dir)
+{
+    if (watch->depth == watch->room) {
+        watch->room += DISKWATCH_OPEN;
+        watch->levels = alloc_resize(watch->levels, watch->room, sizeof(*watch->levels));
+    }
+    if (watch->depth >= DISKWATCH_OPEN &&
+        watch->levels[watch->depth - DISKWATCH_OPEN].dir != NULL) {
+        leave(&watch->levels[watch->depth - DISKWATCH_OPEN]);
+    }
+    watch->levels[watch->depth++] = (struct diskwatch_level){ .dir = dir };
+}
+
 /* Goes into a directory, unless it is too deep, closed or gone. */
 static void push(struct diskwatch *watch, int dir, const char *name)
 {
@@ -64,10 +108,22 @@ static void push(struct diskwatch *watch, int dir, const char *name)
         opened = fd < 0 ? NULL : fdopendir(fd);
     }
     if (opened != NULL) {
-        watch->stack[watch->depth++] = opened;
+        enter(watch, opened);
     } else {
         fd_close(fd);
     }
+}
+
+/* Back out of a directory; out of all, when the way back is not there any more. */
+static void pop(struct diskwatch *watch)
+{
+    DIR *dir = watch->levels[--watch->depth].dir;
+
+    if (watch->depth > 0 && watch->levels[watch->depth - 1].dir == NULL &&
+        !come_back(&watch->levels[watch->depth - 1], dirfd(dir))) {
+        watch->depth = 0; /* those above are closed, too */
+    }
+    (void)closedir(dir);
 }
 
 static bool is_dot(const char *name)
@@ -95,14 +151,13 @@ static void add(struct diskwatch *watch, int dir, const char *name)
 static void step(struct diskwatch *watch)
 {
     for (int i = 0; i < SLICE_ENTRIES && watch->depth > 0; i++) {
-        DIR *dir = watch->stack[watch->depth - 1];
+        DIR *dir = watch->levels[watch->depth - 1].dir;
         const struct dirent *entry = readdir(dir);
 
         if (entry != NULL) {
             add(watch, dirfd(dir), entry->d_name);
         } else {
-            (void)closedir(dir);
-            watch->depth--;
+            pop(watch);
         }
     }
 }
@@ -160,8 +215,13 @@ bool diskwatch_look(struct diskwatch *watch)
 void diskwatch_done(struct diskwatch *watch)
 {
     while (watch->depth > 0) {
-        (void)closedir(watch->stack[--watch->depth]);
+        DIR *dir = watch->levels[--watch->depth].dir;
+
+        if (dir != NULL) {
+            (void)closedir(dir);
+        }
     }
+    free(watch->levels);
     fd_close(watch->root);
     diskwatch_init(watch);
 }

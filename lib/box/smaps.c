@@ -96,18 +96,34 @@ void smaps_finish(struct smaps *smaps)
     close_mapping(smaps);
 }
 
-/* Feeds the complete lines of data; returns how many bytes they were. */
-static size_t feed_lines(struct smaps *smaps, char *data, size_t size)
+/*
+ * Feeds the complete lines of data; returns how many bytes it is done with. A line may be longer
+ * than a piece: a file's path has no bound here, and four characters for each newline in a name
+ * (seq_path() in fs/seq_file.c). All that is wanted of it stands at its start; *in_long_line: the
+ * rest is still to come.
+ */
+static size_t feed_lines(struct smaps *smaps, char *data, size_t size, bool *in_long_line)
 {
     size_t used = 0;
     char *end = NULL;
 
     while ((end = memchr(data + used, '\n', size - used)) != NULL) {
         *end = '\0';
-        smaps_line(smaps, data + used);
+        if (!*in_long_line) {
+            smaps_line(smaps, data + used);
+        }
+        *in_long_line = false;
         used = (size_t)(end - data) + 1;
     }
-    return used;
+    if (size - used < PIECE_SIZE) {
+        return used;
+    }
+    data[size - 1] = '\0';
+    if (!*in_long_line) {
+        smaps_line(smaps, data);
+    }
+    *in_long_line = true;
+    return size;
 }
 
 uint64_t smaps_of_process(pid_t pid, const struct memfiles *files)
@@ -116,15 +132,15 @@ uint64_t smaps_of_process(pid_t pid, const struct memfiles *files)
     char path[64];
     char piece[PIECE_SIZE];
     CLEANUP_FD int fd = -1;
+    bool in_long_line = false;
     size_t held = 0;
     ssize_t got = 0;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && held < sizeof(piece) &&
-           (got = read(fd, piece + held, sizeof(piece) - held)) > 0) {
+    while (fd >= 0 && (got = read(fd, piece + held, sizeof(piece) - held)) > 0) {
         size_t size = held + (size_t)got;
-        size_t used = feed_lines(&smaps, piece, size);
+        size_t used = feed_lines(&smaps, piece, size, &in_long_line);
 
         held = size - used;
         memmove(piece, piece + used, held);

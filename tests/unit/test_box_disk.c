@@ -121,6 +121,52 @@ static void a_large_tree_is_added_up_in_slices(void **state)
     assert_int_equal(watch.next_ns, CLOCK_NEVER);
 }
 
+#define DEEP (2 * DISKWATCH_OPEN + 10)
+
+/* One directory in the other, more than are open at once, and a file beside each. */
+static void make_deep(int dirs[static DEEP + 1])
+{
+    dirs[0] = open(boxkit_workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < DEEP; i++) {
+        CLEANUP_FD int file = openat(dirs[i], "z", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+        assert_int_equal(mkdirat(dirs[i], "d", 0700), 0);
+        dirs[i + 1] = openat(dirs[i], "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(file >= 0 && dirs[i + 1] >= 0);
+    }
+}
+
+static void remove_deep(const int dirs[static DEEP + 1])
+{
+    fd_close(dirs[DEEP]);
+    for (size_t i = DEEP; i > 0; i--) {
+        assert_int_equal(unlinkat(dirs[i - 1], "d", AT_REMOVEDIR), 0);
+        assert_int_equal(unlinkat(dirs[i - 1], "z", 0), 0);
+        fd_close(dirs[i - 1]);
+    }
+}
+
+static void what_is_far_down_counts_and_what_comes_behind_it(void **state)
+{
+    struct diskwatch watch;
+    int dirs[DEEP + 1];
+
+    (void)state;
+    make_deep(dirs);
+    diskwatch_init(&watch);
+    assert_int_equal(diskwatch_open(&watch, boxkit_workspace), 0);
+    diskwatch_start(&watch, 0, UINT64_C(2) * DEEP);
+    watch.next_ns = 0;
+    assert_false(diskwatch_look(&watch));
+    assert_int_equal(watch.depth, 0);
+    assert_int_equal(watch.files, 2 * DEEP);
+    diskwatch_start(&watch, 0, UINT64_C(2) * DEEP - 1);
+    watch.next_ns = 0;
+    assert_true(diskwatch_look(&watch));
+    diskwatch_done(&watch);
+    remove_deep(dirs);
+}
+
 static void files_are_counted_too(void **state)
 {
     struct diskwatch watch;
@@ -157,6 +203,7 @@ int main(void)
         cmocka_unit_test_setup(links_and_holes_are_not_data, begin_empty),
         cmocka_unit_test_setup(one_file_never_gets_larger, begin_empty),
         cmocka_unit_test_setup(a_large_tree_is_added_up_in_slices, begin_empty),
+        cmocka_unit_test_setup(what_is_far_down_counts_and_what_comes_behind_it, begin_empty),
         cmocka_unit_test_setup(files_are_counted_too, begin_empty),
     };
 

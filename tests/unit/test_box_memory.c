@@ -46,6 +46,25 @@ static void one_large_object_is_caught(void **state)
     boxkit_done(&result);
 }
 
+/* The first of its mappings has a path that fills a page of smaps and more. */
+static void long_names_hide_nothing(void **state)
+{
+    struct boxkit_result result;
+
+    (void)state;
+    run_python("import ctypes, os, time\n"
+               "os.chdir('/tmp')\n"
+               "for i in range(80): os.mkdir('\\n' * 250); os.chdir('\\n' * 250)\n"
+               "f = os.open('f', os.O_CREAT | os.O_RDWR); os.write(f, b'x')\n"
+               "place = ctypes.CDLL(None).mmap\n"
+               "place.restype = ctypes.c_void_p\n"
+               "assert place(ctypes.c_void_p(1 << 20), 4096, 1, 18, f, 0) == 1 << 20\n"
+               "b = b'x' * (300 << 20); time.sleep(1000)\n",
+               &result);
+    assert_oom(&result);
+    boxkit_done(&result);
+}
+
 static void many_processes_count_together(void **state)
 {
     struct boxkit_result result;
@@ -184,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_large_object_is_caught),
+        cmocka_unit_test(long_names_hide_nothing),
         cmocka_unit_test(many_processes_count_together),
         cmocka_unit_test(files_in_memory_count),
         cmocka_unit_test(a_memory_file_that_nobody_maps_counts),
