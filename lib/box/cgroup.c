@@ -262,14 +262,19 @@ int cgroup_make(const struct cgroup_tree *tree, const char *id, const struct cgr
                 int *ret_fd, struct err *err)
 {
     CLEANUP_FD int fd = -1;
+    bool made = mkdirat(tree->fd, id, 0755) == 0;
 
-    if (mkdirat(tree->fd, id, 0755) < 0 ||
-        (fd = openat(tree->fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-        return err_set(err, ERR_IO, errno, "the box's cgroup can't be made: %s",
-                       err_errno_text(errno));
+    if (made) {
+        fd = openat(tree->fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
-    if (cgroup_limit(tree, fd, limits, err) < 0) {
-        (void)unlinkat(tree->fd, id, AT_REMOVEDIR);
+    if (fd < 0) {
+        (void)err_set(err, ERR_IO, errno, "the box's cgroup can't be made: %s",
+                      err_errno_text(errno));
+    }
+    if (fd < 0 || cgroup_limit(tree, fd, limits, err) < 0) {
+        if (made) {
+            (void)unlinkat(tree->fd, id, AT_REMOVEDIR);
+        }
         return -1;
     }
     *ret_fd = CLEANUP_TAKE_FD(fd);

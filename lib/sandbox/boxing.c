@@ -99,18 +99,27 @@ static void packages_done(struct packages *packages)
     free(packages->layer);
 }
 
+struct box_limits boxing_limits(const struct run_request *request)
+{
+    const struct limits *limits = &request->limits;
+
+    return (struct box_limits){
+        .memory_bytes = limits->memory_mb * MIB,
+        .pids = (uint32_t)limits->pids,
+        .cpus = limits->cpus,
+        /* What it can't write to does not grow, however large it is. */
+        .disk_bytes = request->workspace_readonly ? 0 : limits->disk_mb * MIB,
+    };
+}
+
 /* But for its mounts. */
 static struct box_spec spec_of(const struct boxing *boxing)
 {
-    const struct limits *limits = &boxing->request->limits;
     struct box_spec spec = {
         .workspace = boxing->workspace,
         .workspace_readonly = boxing->request->workspace_readonly,
         .engine = boxing->request->choice.engine,
-        .limits = { .memory_bytes = limits->memory_mb * MIB,
-                    .pids = (uint32_t)limits->pids,
-                    .cpus = limits->cpus,
-                    .disk_bytes = boxing->request->workspace_readonly ? 0 : limits->disk_mb * MIB },
+        .limits = boxing_limits(boxing->request),
         .network = boxing->request->network,
         .driver = boxing->driver,
         .deadline = clock_deadline_after_s(LAUNCH_S),

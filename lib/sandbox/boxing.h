@@ -10,10 +10,9 @@
 #include "lib/base/cancel.h"
 #include "lib/base/err.h"
 #include "lib/base/strv.h"
+#include "lib/box/box.h"
 #include "lib/sandbox/run.h"
 
-struct box;
-struct box_mount;
 struct sandbox;
 
 /* One box to be: borrowed pointers. */
@@ -29,6 +28,9 @@ struct boxing {
 
 /* As box_start. */
 int boxing_start(const struct boxing *boxing, struct box **ret_box, struct err *err);
+
+/* What its box may use. */
+struct box_limits boxing_limits(const struct run_request *request);
 
 /* Of a request, for a box; the caller frees it, what it points to is borrowed. */
 struct box_mount *boxing_mounts(const struct run_mount *mounts, size_t count);

@@ -99,7 +99,6 @@ int place_open_host(struct sandbox *sandbox, const char *path, struct place *ret
     return 0;
 }
 
-/* What setup installed is not the caller's files. */
 /* A workspace that is full stays closed to runs too, until files are deleted. */
 static int check_quota(const struct place *place, const struct run_request *request,
                        struct err *err)
@@ -124,6 +123,7 @@ static int check_quota(const struct place *place, const struct run_request *requ
     return err_remedy(err, "delete files of the session, or give a new one a larger diskMb");
 }
 
+/* What setup installed is not the caller's files. */
 static const struct scan_options census_options = { .skip = session_hidden };
 
 static enum run_change change_of(enum scan_change change)

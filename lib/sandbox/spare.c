@@ -23,7 +23,6 @@
 #include "lib/sandbox/templates.h"
 
 #define BOOT_S 20
-#define MIB (UINT64_C(1) << 20)
 
 void spare_free(struct spare *spare)
 {
@@ -123,10 +122,7 @@ struct spare *spare_fork(const struct boxing *boxing)
 
 bool spare_arm(struct spare *spare, const struct run_request *request)
 {
-    const struct box_limits limits = { .memory_bytes = request->limits.memory_mb * MIB,
-                                       .pids = (uint32_t)request->limits.pids,
-                                       .cpus = request->limits.cpus,
-                                       .disk_bytes = request->limits.disk_mb * MIB };
+    const struct box_limits limits = boxing_limits(request);
 
     return box_lives(spare->box) && box_rearm(spare->box, &limits, NULL) == 0;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -150,6 +151,30 @@ static void a_limit_that_is_not_taken_is_an_error(void **state)
     (void)state;
     assert_int_equal(cgroup_limit(&tree, fd, &limits, &err), -1);
     assert_int_equal(err.code, ERR_IO);
+}
+
+/* Of descriptors, say: what was begun is undone. */
+static void running_out_leaves_nothing(void **state)
+{
+    const struct cgroup_limits limits = { .pids = 10 };
+    CLEANUP_FD int fd = open(made_up, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct cgroup_tree tree = { .fd = fd };
+    struct err err = ERR_INIT;
+    struct rlimit before;
+    struct rlimit none_left;
+    int made = -1;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none_left = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+    assert_int_equal(cgroup_make(&tree, "box_x", &limits, &made, &err), -1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(err.sys, EMFILE);
+    assert_int_equal(faccessat(fd, "box_x", F_OK, 0), -1);
+    assert_int_equal(cgroup_make(&tree, "box_x", &limits, &made, NULL), 0);
+    fd_close(made);
+    assert_int_equal(faccessat(fd, "box_x", F_OK, 0), 0);
 }
 
 /* ---- the kernel's ---- */
@@ -314,6 +339,7 @@ int main(void)
                                         end_made_up),
         cmocka_unit_test_setup_teardown(a_limit_that_is_not_taken_is_an_error, begin_made_up,
                                         end_made_up),
+        cmocka_unit_test_setup_teardown(running_out_leaves_nothing, begin_made_up, end_made_up),
     };
     const struct CMUnitTest in_real[] = {
         cmocka_unit_test(a_place_that_is_not_ours_says_why),
