@@ -248,6 +248,10 @@ int box_fork(struct box *template, const struct box_spec *spec, struct box **ret
     box->template = template;
     (void)atomic_fetch_add(&template->forks, 1);
     if (start(box, spec, err) < 0) {
+        if (box_cgroup_oom(box)) {
+            (void)err_set(err, ERR_BOX_START_FAILED, ENOMEM,
+                          "the box can't start in so little memory");
+        }
         if (box->link.pidfd >= 0) {
             (void)syscall(SYS_pidfd_send_signal, box->link.pidfd, SIGKILL, NULL, 0);
         }

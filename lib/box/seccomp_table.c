@@ -236,6 +236,8 @@ static const struct seccomp_table_row walls[] = {
     /* typing into another terminal */
     REFUSE_VALUE("ioctl", EPERM, 1, TIOCSTI, "TIOCSTI"),
     REFUSE_VALUE("ioctl", EPERM, 1, TIOCLINUX, "TIOCLINUX"),
+    /* A limit that kernd-init, of the same user, is past already (RLIMIT_CPU) would end the box. */
+    REFUSE_VALUE("prlimit64", EPERM, 0, 1, "process 1"),
 };
 /* clang-format on */
 

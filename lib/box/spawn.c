@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,11 +30,15 @@
 #define ASIDE 256
 #define CHILD_FAILED 127
 
+/* As many descriptors a child may have if we may not have twice as many. */
+#define FILES_LEAST 4096
+
 /* What the child knows of its task. */
 struct birth {
     const struct spawn_request *request;
     int report_fd;
     pid_t parent;
+    struct rlimit files;
 };
 
 /* Held for reading while a child is between clone3 and exec. Nothing else is taken beneath it; who
@@ -94,6 +99,22 @@ CLONE_CHILD static void raise_oom_score(void)
     }
 }
 
+/*
+ * Half of our own. A user may have no more descriptors under way in sockets (SCM_RIGHTS) than the
+ * limit of who sends the next one (too_many_unix_fds(), net/unix in the kernel), and what boxes
+ * have under way counts: with as many as we have, one could keep us from handing any to the others.
+ */
+static struct rlimit files_of_child(void)
+{
+    struct rlimit files = { .rlim_cur = FILES_LEAST, .rlim_max = FILES_LEAST };
+    rlim_t most;
+
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    most = files.rlim_cur / 2 > FILES_LEAST ? files.rlim_cur / 2 : FILES_LEAST;
+    most = most < files.rlim_cur ? most : files.rlim_cur;
+    return (struct rlimit){ .rlim_cur = most, .rlim_max = most };
+}
+
 CLONE_CHILD static void run_child(void *context)
 {
     const struct birth *birth = context;
@@ -109,6 +130,7 @@ CLONE_CHILD static void run_child(void *context)
     if (syscall(SYS_getppid) == birth->parent) {
         raise_oom_score();
         placed = place_fds(request, birth->report_fd);
+        (void)syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &birth->files, NULL);
         reset_signals();
         if (placed >= 0) {
             (void)syscall(SYS_execve, request->path, request->argv, request->environment);
@@ -137,7 +159,7 @@ int spawn_start(const struct spawn_request *request, struct spawn_child *ret_chi
         .pidfd = (uint64_t)(uintptr_t)&pidfd,
         .exit_signal = SIGCHLD,
     };
-    struct birth birth = { .request = request, .parent = getpid() };
+    struct birth birth = { .request = request, .parent = getpid(), .files = files_of_child() };
     long pid = -1;
     int reason = 0;
 

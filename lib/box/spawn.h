@@ -4,9 +4,9 @@
  *
  * Linux 5.9 is the floor: clone3 (5.3) with CLONE_PIDFD and CLONE_CLEAR_SIGHAND (5.5), close_range
  * (5.9); CLONE_INTO_CGROUP needs 5.7. The child has default signal dispositions, an empty signal
- * mask, a process group of its own, a high oom_score_adj, exactly the descriptors it was given, and
- * it dies with the thread that made it (PR_SET_PDEATHSIG, prctl(2)) unless the program sees to that
- * itself.
+ * mask, a process group of its own, a high oom_score_adj, exactly the descriptors it was given, may
+ * open half as many as we (spawn.c), and it dies with the thread that made it (PR_SET_PDEATHSIG,
+ * prctl(2)) unless the program sees to that itself.
  */
 #ifndef KERND_BOX_SPAWN_H
 #define KERND_BOX_SPAWN_H

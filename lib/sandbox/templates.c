@@ -169,7 +169,8 @@ static bool says_something(const struct template *template, const struct boxing 
     return packages;
 }
 
-/* *ret_blameless: what failed may be what packages of the call do as they are imported. */
+/* *ret_blameless: what failed may be what packages of the call do as they are imported, or its cap.
+ */
 static int fork_and_meet(struct template *template, const struct boxing *boxing,
                          struct spare *spare, bool *ret_blameless, struct err *err)
 {
@@ -187,8 +188,8 @@ static int fork_and_meet(struct template *template, const struct boxing *boxing,
         return -1;
     }
     if (cell_boot_forked(spare->box, &boot, prepares, &spare->booted, err) < 0) {
-        *ret_blameless = prepares;
         box_end(CLEANUP_TAKE(spare->box), NULL, &outcome);
+        *ret_blameless = prepares || outcome.oom;
         return -1;
     }
     return 0;
@@ -196,12 +197,14 @@ static int fork_and_meet(struct template *template, const struct boxing *boxing,
 
 /*
  * The caller's own doing says nothing of the template: nor that a session was deleted, or its
- * packages were moved, while a box was made for it.
+ * packages were moved, while a box was made for it, that it may have too little memory to start
+ * in, or that this user's sockets are full of descriptors.
  */
 static bool is_own_doing(const struct err *failure)
 {
     return failure->code == ERR_CANCELLED || failure->code == ERR_LIMITS_NOT_ENFORCED ||
-           failure->sys == ESTALE || failure->sys == ENOENT;
+           failure->sys == ESTALE || failure->sys == ENOENT || failure->sys == ENOMEM ||
+           failure->sys == ETOOMANYREFS;
 }
 
 static void give_back(struct template *template, const struct err *failure, bool blameless)

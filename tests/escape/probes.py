@@ -10,8 +10,10 @@ A probe returns a value when it got through and raises OSError when it was refus
 """
 import ctypes
 import errno
+import fcntl
 import json
 import os
+import resource
 import socket
 import struct
 import sys
@@ -30,7 +32,7 @@ NUMBERS = {  # x86_64, aarch64 (asm/unistd.h)
     "swapon": (167, 224), "memfd_secret": (447, 447), "fanotify_init": (300, 262),
     "move_pages": (279, 239), "personality": (135, 92), "modify_ldt": (154, None),
     "iopl": (172, None), "lookup_dcookie": (212, 18), "nfsservctl": (180, 42),
-    "vhangup": (153, 58), "setdomainname": (171, 162),
+    "vhangup": (153, 58), "setdomainname": (171, 162), "pidfd_send_signal": (424, 424),
 }
 COLUMN = 1 if os.uname().machine == "aarch64" else 0
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWPID = 0x20000, 0x10000000, 0x40000000, 0x20000000
@@ -242,6 +244,51 @@ def directory_of_init():
 @probe
 def compare_with_init():
     return call("kcmp", os.getpid(), 1, 0, 0, 0) + 1
+
+
+@probe
+def limit_init():
+    limits = resource.prlimit(1, resource.RLIMIT_CPU)
+    return resource.prlimit(1, resource.RLIMIT_CPU, limits)
+
+
+def peer():
+    """
+    A descriptor of the process at the other end of a connection that is open here (SO_PEERPIDFD, Linux
+    6.5): in a box kernd, on the host we ourselves.
+    """
+    pair = socket.socketpair()
+    own = [end.fileno() for end in pair] if os.path.exists("/run/kernd-lib") else []
+    for name in map(int, os.listdir("/proc/self/fd")):
+        path = f"/proc/self/fd/{name}"  # one is gone already: the list's own
+        if name not in own and os.path.islink(path) and os.readlink(path).startswith("socket:"):
+            with socket.socket(fileno=os.dup(name)) as connection:
+                return struct.unpack("=i", connection.getsockopt(socket.SOL_SOCKET, 77, 4))[0]
+    raise LookupError("there is no connection")
+
+
+@probe
+def signal_peer():
+    return call("pidfd_send_signal", peer(), 0, 0, 0) + 1
+
+
+@probe
+def namespace_of_peer():
+    reached, last, process = [], None, peer()
+    for request in range(0xff01, 0xff0b):  # PIDFD_GET_CGROUP_NAMESPACE ... (Linux 6.11)
+        try:
+            reached.append(fcntl.ioctl(process, request))
+        except OSError as error:
+            last = error
+    if not reached:
+        raise last
+    return reached
+
+
+@probe
+def namespace_above(kind):
+    """The user namespace that one belongs to (ioctl_ns(2), NS_GET_USERNS)."""
+    return fcntl.ioctl(os.open(f"/proc/self/ns/{kind}", os.O_RDONLY), 0xb701)
 
 
 @probe

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile code tries the ways out of a box. Each attempt has its positive control on the host."""
+import errno
 import json
 import os
 import socket
@@ -53,6 +54,12 @@ class Namespaces(EscapeCase):
         self.attempt("join_namespace", where=NAMESPACES)
         self.attempt("join_namespace_of_init", where=OWN_INIT)
 
+    def test_above(self):
+        """Those of a box belong to a user namespace above its own, which it can't even name."""
+        for kind in ("mnt", "pid", "net", "ipc", "uts"):
+            if harness.BOX_UID != 0:  # else they belong to its own
+                self.attempt("namespace_above", kind)
+
     def test_programs_that_do_it(self):
         """The usual tools of bash users; the control is the same line in namespaces on the host."""
         for line in ("mount -t tmpfs none /mnt", "unshare --mount true", "chroot / true",
@@ -89,6 +96,22 @@ class Processes(EscapeCase):
         self.attempt("root_of_init", where=OWN_INIT)
         self.attempt("directory_of_init", where=OWN_INIT)
         self.attempt("compare_with_init", where=OWN_INIT)
+
+    def test_limits_of_init(self):
+        """One of processor time, which it is past already, would end it and so the box."""
+        if harness.BOX_UID != 0:  # else it is kern's filter
+            self.attempt("limit_init", where=OWN_INIT)
+
+    def test_who_is_at_the_other_end(self):
+        """The connection that a driver has leads to kernd, and names its process (SO_PEERPIDFD)."""
+        try:
+            with socket.socket(socket.AF_UNIX) as alone:
+                alone.getsockopt(socket.SOL_SOCKET, 77, 4)
+        except OSError as error:
+            if error.errno == errno.ENOPROTOOPT:
+                self.skipTest("not before Linux 6.5")
+        self.attempt("signal_peer")
+        self.attempt("namespace_of_peer")
 
     def test_signals_to_host_processes(self):
         host = [pid for pid in (os.getpid(), self.daemon.pid, os.getppid()) if pid > 20]

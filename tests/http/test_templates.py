@@ -442,5 +442,44 @@ class Neighbours(Templated, kernelkit.Case):
         self.assertNotIn(self.run_code(look, isolation="boot")["stdout"], seeds)
 
 
+class Crowded(Templated, kernelkit.Case):
+    """What the kernel counts by user, and one box uses up. With a user whom no other test has."""
+
+    @classmethod
+    def make_daemon(cls):
+        return harness.Daemon(WITH_TEMPLATES, user="games")
+
+    def test_descriptors_under_way(self):
+        """In sockets: the template is handed three with each order."""
+        session = self.new_session()
+        flood = ("import array, errno, os, resource, socket, time\n"
+                 "most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+                 "resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))\n"
+                 "pairs, sent, ended = [], 0, None\n"
+                 "rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0] * 253))]\n"
+                 "while ended is None:\n"
+                 "    pairs.append(socket.socketpair())\n"
+                 "    pairs[-1][0].setblocking(False)\n"
+                 "    try:\n"
+                 "        while True: sent += 253 * pairs[-1][0].sendmsg([b'x'], rights)\n"
+                 "    except BlockingIOError: pass\n"
+                 "    except OSError as error: ended = errno.errorcode[error.errno]\n"
+                 "open('began', 'w').close()\n"
+                 "while not os.path.exists('go'): time.sleep(0.01)\n"
+                 "print(ended, sent > 1000, end='')")
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(self.daemon.result(
+            f"/v1/sessions/{session}/runCode", {"code": flood})))
+        thread.start()
+        began = census.wait_until(lambda: self.daemon.find("began"), harness.seconds(20), "the flood")
+        try:
+            for _ in range(3):
+                self.assertEqual(self.run_code("1")["usage"]["source"], "template")
+        finally:
+            open(os.path.join(os.path.dirname(began[0]), "go"), "w", encoding="ascii").close()
+            thread.join()
+        self.assertEqual(answers[0]["stdout"], "ETOOMANYREFS True", answers)
+
+
 if __name__ == "__main__":
     unittest.main()

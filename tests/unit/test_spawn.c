@@ -10,14 +10,17 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/box/spawn.h"
@@ -64,10 +67,10 @@ static void a_start_tells_whether_exec_worked(void **state)
     assert_int_equal(run("/"), EACCES);
 }
 
-/* The words of a program that tells of itself, in a string that is the caller's. */
-static char *status_of_a_child(void)
+/* What a file tells a program that reads it, in a string that is the caller's. */
+static char *read_by_a_child(const char *path)
 {
-    char *const argv[] = { alloc_text("cat"), alloc_text("/proc/self/status"), NULL };
+    char *const argv[] = { alloc_text("cat"), alloc_text(path), NULL };
     char *const environment[] = { NULL };
     char *text = alloc_zero(1, STATUS_MAX + 1);
     int ends[2];
@@ -121,7 +124,7 @@ static void a_start_changes_no_signal_here_and_passes_none_on(void **state)
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &blocked, NULL), 0);
     assert_int_equal(sigaction(SIGUSR2, &handled, NULL), 0);
     assert_int_equal(sigaction(SIGPIPE, &ignored, NULL), 0);
-    status = status_of_a_child();
+    status = read_by_a_child("/proc/self/status");
     assert_non_null(strstr(status, "SigBlk:\t0000000000000000\n"));
     assert_non_null(strstr(status, "SigIgn:\t0000000000000000\n"));
     assert_non_null(strstr(status, "SigCgt:\t0000000000000000\n"));
@@ -134,6 +137,29 @@ static void a_start_changes_no_signal_here_and_passes_none_on(void **state)
     assert_ptr_equal(after.sa_handler, note);
     assert_int_equal(sigaction(SIGPIPE, NULL, &after), 0);
     assert_ptr_equal(after.sa_handler, SIG_IGN);
+}
+
+/* Else what it sends to others could keep us from sending: spawn.c. */
+static void a_child_may_open_half_as_many_files_as_we(void **state)
+{
+    static const rlim_t ours[] = { 10000, 5000, 1024 };
+    static const rlim_t theirs[] = { 5000, 4096, 1024 };
+    struct rlimit before;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+        const struct rlimit own = { .rlim_cur = ours[i], .rlim_max = before.rlim_max };
+        CLEANUP_FREE char *limits = NULL;
+        char wanted[128];
+
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &own), 0);
+        limits = read_by_a_child("/proc/self/limits");
+        (void)snprintf(wanted, sizeof(wanted), "Max open files            %-20llu %-20llu ",
+                       (unsigned long long)theirs[i], (unsigned long long)theirs[i]);
+        assert_non_null(strstr(limits, wanted));
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 static void *start_and_start(void *context)
@@ -183,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_start_tells_whether_exec_worked, scratch_fresh),
         cmocka_unit_test_setup(a_start_changes_no_signal_here_and_passes_none_on, scratch_fresh),
+        cmocka_unit_test_setup(a_child_may_open_half_as_many_files_as_we, scratch_fresh),
         cmocka_unit_test_setup(a_written_program_can_be_executed, scratch_fresh),
     };
 

@@ -186,6 +186,15 @@ class Forked(UserService):
         return next(box for box, pids in self.placed().items()
                     if any(census.is_interpreter_of_template(pid) for pid in pids))
 
+    def test_a_cap_that_is_too_small_to_start_in(self):
+        """Who asks for that takes no template from the others."""
+        for _ in range(4):
+            answer = call("POST", "/v1/runCode", {"code": "1", "language": "python", "memoryMb": 4})
+            self.assertIn(answer.status, (200, 503), answer)
+        self.assertEqual(run_code("1", **self.LIMITS)["usage"]["source"], "template")
+        with open(LOG, encoding="utf-8", errors="replace") as file:
+            self.assertNotIn("no_template", file.read())
+
     def test_each_has_its_own_cgroup(self):
         template, mark, answer = self.template(), harness.new_mark(), []
         code = ("import os, time\nopen('began', 'w').close()\n"
