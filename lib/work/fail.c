@@ -29,6 +29,7 @@ static const struct meaning meanings[] = {
     { ENAMETOOLONG, ERR_BAD_PATH, "the path is too long for this file system" },
     { EINVAL, ERR_BAD_PATH, "the file system refuses this name or this move" },
     { EILSEQ, ERR_BAD_PATH, "the file system refuses this name" },
+    { EAGAIN, ERR_SESSION_BUSY, "a program that runs holds a lease on it" }, /* fcntl(2) */
     { EBUSY, ERR_BAD_PATH, "it is in use as a mount point" },
     { EACCES, ERR_FORBIDDEN, "its permissions do not allow it" },
     { EPERM, ERR_FORBIDDEN, "its permissions do not allow it" },

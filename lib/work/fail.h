@@ -12,7 +12,8 @@
  * written"). Always returns -1.
  *   ENOENT -> FILE_NOT_FOUND          EEXIST, ENOTEMPTY -> FILE_EXISTS
  *   ELOOP (a symlink), EXDEV, ENOTDIR, EISDIR, ENXIO, ENAMETOOLONG, EINVAL, EBUSY -> BAD_PATH
- *   EACCES, EPERM, EROFS -> FORBIDDEN     ENOSPC, EDQUOT, EFBIG -> WORKSPACE_FULL    else IO
+ *   EACCES, EPERM, EROFS -> FORBIDDEN     ENOSPC, EDQUOT, EFBIG -> WORKSPACE_FULL
+ *   EAGAIN (of open(2) with O_NONBLOCK, where a program holds a lease) -> SESSION_BUSY    else IO
  */
 int fail_errno(struct err *err, int sys, const char *what);
 /* Tells the compiler so; see err_failed. NOLINTNEXTLINE(readability-identifier-naming) */

@@ -6,6 +6,7 @@ import threading
 import unittest
 import urllib.parse
 
+import census
 import harness
 import sessionkit
 import wire
@@ -525,6 +526,32 @@ socket.socket(socket.AF_UNIX).bind("s")
         self.assertEqual(reply.status, 201, reply)
         self.assertEqual(self.daemon.request("DELETE", "/v1/sessions/of-fifo").status, 204)
         session.delete()
+
+    def test_leases(self):
+        """Of fcntl(2): whoever opens such a file waits for its holder, up to 45 seconds."""
+        session = self.session()
+        held = ("import fcntl, os, signal, time\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\n"
+                "kept = os.open('leased', os.O_RDWR | os.O_CREAT)\n"
+                "fcntl.fcntl(kept, fcntl.F_SETLEASE, fcntl.F_WRLCK)\nopen('began', 'w').close()\n"
+                "while not os.path.exists('go'): time.sleep(0.01)\n")
+        thread = threading.Thread(target=session.run_code, args=(held,))
+        thread.start()
+        try:
+            census.wait_until(lambda: session.read("began").status == 200, harness.seconds(20), "the lease")
+            for call in (lambda: session.read("leased"), lambda: session.raw("HEAD", "leased")):
+                with self.within(2):
+                    self.assertEqual(call().status, 409)
+            self.assert_problem(session.read("leased"), 409, "session_busy")
+            with self.within(2):
+                reply = session.post("snapshots", {})
+            self.assertEqual((reply.status, [row["path"] for row in reply.json["leftOut"]]),
+                             (201, ["leased"]), reply)
+            with self.within(2):
+                self.assertEqual(session.put("leased", b"another").status, 204)
+            self.assertEqual(session.read("leased").body, b"another")
+        finally:
+            session.put("go", b"")
+            thread.join()
 
     def test_symbolic_links(self):
         outside = os.path.join(self.daemon.home, "outside")
