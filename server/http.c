@@ -80,8 +80,8 @@ static void on_panic(void *context, const char *file, unsigned line, const char 
 
     (void)context;
     (void)snprintf(number, sizeof(number), "%u", line);
-    log_line(LOG_ERROR, "libmicrohttpd gave up", "file", file, "line", number, "reason", reason,
-             NULL);
+    log_line(LOG_ERROR, "libmicrohttpd gave up", "file", file, LOG_NUMBER "line", number, "reason",
+             reason, NULL);
     abort();
 }
 
@@ -174,9 +174,9 @@ static void log_exchange(struct exchange *exchange)
     /* The route's pattern, not the path: paths hold names of users' files. */
     log_line(level, "request", "id", exchange->request_id, "method",
              route != NULL ? exchange->method : NULL, "route",
-             route != NULL ? api_route_pattern(route) : NULL, "status", status, "ms", ms, "bytes",
-             sent, "client", has_left ? "gone" : NULL, "traceparent",
-             http_guard_trace(&exchange->head), "why",
+             route != NULL ? api_route_pattern(route) : NULL, LOG_NUMBER "status", status,
+             LOG_NUMBER "ms", ms, LOG_NUMBER "bytes", sent, "client", has_left ? "gone" : NULL,
+             "traceparent", http_guard_trace(&exchange->head), "why",
              exchange->refusal.msg[0] != '\0' ? exchange->refusal.msg : NULL, NULL);
 }
 
@@ -366,7 +366,7 @@ void http_stop(struct http *http)
 
     if (suspended != 0) {
         (void)snprintf(count, sizeof(count), "%zu", suspended);
-        log_line(LOG_ERROR, "requests were never finished", "count", count, NULL);
+        log_line(LOG_ERROR, "requests were never finished", LOG_NUMBER "count", count, NULL);
         abort();
     }
     MHD_stop_daemon(http->daemon);

@@ -106,23 +106,24 @@ static bool is_plain(const char *value)
 static void append_pair(struct buf *line, const char *key, const char *value)
 {
     CLEANUP_BUF struct buf pair = BUF_INIT(LONGEST_LINE);
+    const bool is_number = key[0] == LOG_NUMBER[0];
 
     if (value == NULL) {
         return;
     }
+    key += is_number ? 1 : 0;
     if (line->size > 0) {
         (void)buf_append_text(&pair, write_json ? "," : " ");
     }
     if (write_json) {
         (void)buf_printf(&pair, "\"%s\":", key);
-        append_quoted(&pair, value);
     } else {
         (void)buf_printf(&pair, "%s=", key);
-        if (is_plain(value)) {
-            (void)buf_append_text(&pair, value);
-        } else {
-            append_quoted(&pair, value);
-        }
+    }
+    if (write_json ? is_number : is_plain(value)) {
+        (void)buf_append_text(&pair, value);
+    } else {
+        append_quoted(&pair, value);
     }
     (void)buf_append(line, pair.data, pair.size);
 }

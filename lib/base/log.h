@@ -25,8 +25,10 @@ const char *log_level_name(enum log_level level);
 
 /*
  * log_line(LOG_INFO, "listening", "url", url, "socket", path, NULL): an event name, then pairs of
- * key and text value (a NULL value is left out), ended by a NULL key.
+ * key and text value (a NULL value is left out), ended by a NULL key. The text behind a key like
+ * LOG_NUMBER "ms" is a decimal number, and in JSON stands as one.
  */
+#define LOG_NUMBER "#"
 void log_line(enum log_level level, const char *event, ...) __attribute__((sentinel));
 
 #endif

@@ -68,7 +68,7 @@ static void kill_launchers(const char *boxes_dir)
         if (isdigit((unsigned char)entry->d_name[0]) && is_launcher(entry->d_name, part)) {
             uint64_t pid = 0;
 
-            log_line(LOG_DEBUG, "launcher_swept", "pid", entry->d_name, NULL);
+            log_line(LOG_DEBUG, "launcher_swept", LOG_NUMBER "pid", entry->d_name, NULL);
             if (text_parse_u64(entry->d_name, &pid) == 0) {
                 kill_tree((pid_t)pid);
             }

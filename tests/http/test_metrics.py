@@ -159,7 +159,7 @@ class Log(sessionkit.Case):
         for row in self.rows():
             self.assertLessEqual({"time", "level", "event"}, set(row))
         own, = [row for row in self.rows() if row.get("id") == "my-id-1"]
-        self.assertEqual((own["event"], own["method"], own["route"], own["status"]),
+        self.assertEqual((own["event"], own["method"], own["route"], str(own["status"])),
                          ("request", "GET", "/v1/sessions/{id}", "422"))
 
     def talk(self, hidden):
@@ -219,7 +219,7 @@ class Log(sessionkit.Case):
         ids = [reply.header("X-Request-Id") for reply in replies]
         self.wait_for_lines(set(ids))
         told = [row for row in self.rows() if row.get("id") in ids and row["event"] == "request"]
-        self.assertEqual([(row["id"], row["status"]) for row in told],
+        self.assertEqual([(row["id"], str(row["status"])) for row in told],
                          [(one, str(reply.status)) for one, reply in zip(ids, replies)])
         self.assertNotIn(hidden, self.daemon.log())
 

@@ -117,6 +117,24 @@ static void missing_values_are_left_out(void **state)
     assert_string_equal(after_time(line, "time=", " level=warning event=e b=2"), "\n");
 }
 
+static void numbers_are_numbers(void **state)
+{
+    char *lines[2];
+
+    (void)state;
+    for (int json = 0; json < 2; json++) {
+        log_setup(LOG_INFO, json == 1);
+        logkit_start();
+        log_line(LOG_INFO, "e", LOG_NUMBER "ms", "0.250", "id", "12", LOG_NUMBER "none", NULL,
+                 NULL);
+        lines[json] = logkit_end();
+    }
+    assert_non_null(strstr(lines[0], " event=e ms=0.250 id=12\n"));
+    assert_non_null(strstr(lines[1], ",\"event\":\"e\",\"ms\":0.250,\"id\":\"12\"}\n"));
+    free(lines[0]);
+    free(lines[1]);
+}
+
 static void a_full_line_stays_whole(void **state)
 {
     char value[2000];
@@ -224,6 +242,7 @@ int main(void)
         cmocka_unit_test(json_values),
         cmocka_unit_test(long_values_are_cut_between_characters),
         cmocka_unit_test(missing_values_are_left_out),
+        cmocka_unit_test(numbers_are_numbers),
         cmocka_unit_test(a_full_line_stays_whole),
         cmocka_unit_test(the_level_decides),
         cmocka_unit_test(level_names),
