@@ -5,6 +5,7 @@ import resource
 import unittest
 
 import harness
+import kernelkit
 
 HIGH = 2048
 LIST = """
@@ -21,6 +22,12 @@ for f in os.listdir("/proc/self/fd"):
         s = socket.socket(fileno=os.dup(int(f)))
         print(s.family == socket.AF_UNIX, s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 """
+NODE_LIST = """
+const fs = require("fs");
+for (const f of fs.readdirSync("/proc/self/fd")) {
+  try { console.log(fs.readlinkSync("/proc/self/fd/" + f)) } catch {}
+}"""
+OF_NODE = ("pipe:", "socket:", "anon_inode:", "/proc/", "/dev/null", "/run/kernd-lib/", "/run/kernd/cell")
 
 
 class Inherited(harness.Case):
@@ -45,11 +52,15 @@ class Inherited(harness.Case):
         cls.idle = [cls.daemon.connect() for _ in range(40)]
         for connection in cls.idle:
             connection.exchange("GET", "/healthz")
+        cls.session = cls.daemon.post("/v1/sessions", {}).json["id"]
+        cls.kernels = [kernelkit.Kernel(cls.daemon, cls.session, language=language)
+                       for language in ("python", "python", "bash", "node")]
 
     @classmethod
     def tearDownClass(cls):
         for connection in cls.idle:
             connection.close()
+        cls.daemon.request("DELETE", f"/v1/sessions/{cls.session}")
         super().tearDownClass()
 
     def descriptors(self, result):
@@ -57,8 +68,13 @@ class Inherited(harness.Case):
         return dict(eval(result["stdout"]))
 
     def test_the_control_the_daemon_holds_them(self):
-        there = os.listdir(f"/proc/{self.daemon.pid}/fd")
-        self.assertGreater(len(there), 40)
+        folder = f"/proc/{self.daemon.pid}/fd"
+        there = [os.readlink(f"{folder}/{number}") for number in os.listdir(folder)]
+        self.assertGreater(sum(target.startswith("socket:") for target in there), 40)
+        for name in ("state/kernd.db", "state/workspaces"):
+            self.assertIn(self.daemon.path(name), there)
+        # What it has inherited itself it has closed.
+        self.assertNotIn("/etc/passwd", there)
 
     def test_command(self):
         found = self.descriptors(self.run_command(["python3", "-c", LIST]))
@@ -88,6 +104,27 @@ class Inherited(harness.Case):
         self.assertLessEqual(len(result["stdout"].splitlines()), 1)
         self.assertIn(result["stdout"], ("", "True 0\n"))
 
+    def test_cells(self):
+        """Each kernel has its streams, the driver's connection, and nothing of another one."""
+        seen = []
+        for kernel in self.kernels[:2]:
+            found = self.descriptors(kernel.cell(LIST))
+            extra = [target for number, target in found.items()
+                     if number > 2 and not target.startswith("/proc/")
+                     and target not in (found[1], found[2])]
+            self.assertLessEqual(len(extra), 1, found)
+            self.assertIn(kernel.cell(SOCKETS)["stdout"], ("", "True 0\n"))
+            seen += {target for target in found.values() if target.startswith(("pipe:", "socket:"))}
+        result = self.kernels[2].cell("find /proc/$$/fd -type l -printf '%l\\n'")
+        self.assert_success(result)
+        own = {target for target in result["stdout"].split("\n") if target.startswith("pipe:")}
+        self.assertTrue(own)
+        seen += own
+        self.assertEqual(len(seen), len(set(seen)), seen)
+        targets = [*result["stdout"].split(), *self.kernels[3].cell(NODE_LIST)["stdout"].split()]
+        for target in targets:
+            self.assertTrue(target.startswith(OF_NODE), targets)
+
     def test_children_of_python_code(self):
         result = self.run_code(f"import subprocess\nprint(subprocess.run(['python3', '-c', {LIST!r}],"
                                " close_fds=False, capture_output=True, text=True).stdout, end='')")
@@ -95,15 +132,10 @@ class Inherited(harness.Case):
         self.assertLessEqual(set(found), {0, 1, 2, 3}, found)
 
     def test_node_code(self):
-        result = self.run_code("""
-const fs = require("fs");
-for (const f of fs.readdirSync("/proc/self/fd")) {
-  try { console.log(f, fs.readlinkSync("/proc/self/fd/" + f)) } catch {}
-}""", "node")
+        result = self.run_code(NODE_LIST, "node")
         self.assert_success(result)
-        allowed = ("pipe:", "socket:", "anon_inode:", "/proc/", "/dev/null", "/run/kernd")
         for line in result["stdout"].splitlines():
-            self.assertTrue(line.split(" ", 1)[1].startswith(allowed), line)
+            self.assertTrue(line.startswith(OF_NODE), line)
 
     def test_no_descriptor_number_is_inherited_anywhere(self):
         for command in (["sh", "-c", "cat <&7"], ["sh", "-c", "cat /dev/fd/7"],

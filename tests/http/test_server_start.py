@@ -337,6 +337,16 @@ class Stopping(unittest.TestCase):
         finally:
             daemon.stop()
 
+    def test_a_log_that_nobody_reads(self):
+        """Its standard error is a pipe whose reader is gone: it works on, and says nothing."""
+        daemon = start(wrapper=["bash", "-c", 'exec 2> >(exec 2>/dev/null); wait $!; exec "$@"', "bash"])
+        try:
+            self.assertTrue(os.readlink(f"/proc/{daemon.pid}/fd/2").startswith("pipe:"))
+            self.assertEqual(daemon.run(["echo", "there"])["stdout"], "there\n")
+            self.assertEqual((daemon.get("/no/such/path").status, daemon.log()), (404, ""))
+        finally:
+            daemon.stop()
+
     def test_the_log_is_json_when_asked(self):
         daemon = start(arguments=("--log-format", "json"))
         try:
@@ -347,8 +357,8 @@ class Stopping(unittest.TestCase):
             lines = [wire.strict_json(line.encode()) for line in daemon.log().splitlines()]
             request = next(line for line in lines if line["event"] == "request")
             self.assertEqual((request["method"], request["route"], request["status"]),
-                             ("GET", "/healthz", "200"))
-            self.assertTrue(re.fullmatch(r"\d+\.\d{3}", request["ms"]), request)
+                             ("GET", "/healthz", 200))
+            self.assertIs(type(request["ms"]), float)
         finally:
             daemon.stop()
 
