@@ -28,7 +28,10 @@ static int print_group(const char *word, FILE *out)
 
     for (size_t i = 0; (row = roster_at(i)) != NULL; i++) {
         if (strncmp(row->name, word, length) == 0 && row->name[length] == ' ') {
-            (void)fprintf(out, "  kernd %s %s\n      %s\n", row->name, row->operands, row->summary);
+            const char *blank = row->operands[0] == '\0' ? "" : " ";
+
+            (void)fprintf(out, "  kernd %s%s%s\n      %s\n", row->name, blank, row->operands,
+                          row->summary);
             count++;
         }
     }

@@ -114,11 +114,16 @@ static uint64_t owner_number(const char *name)
     return CALLER_OWNER | number << 2;
 }
 
-static int read_owner(const struct http_guard_head *head, uint64_t *ret_caller, struct err *err)
+static int read_owner(const struct http_guard_head *head, bool has_scope, uint64_t *ret_caller,
+                      struct err *err)
 {
     size_t count = 0;
     const char *owner = http_guard_only(head, "Kernd-Owner", &count);
 
+    /* Whoever names an owner takes himself for narrow. */
+    if (count > 0 && !has_scope) {
+        return err_set(err, ERR_BAD_HEADER, 0, "Kernd-Owner goes with Kernd-Scope: run");
+    }
     if (count > 1 || (owner != NULL && !id_valid(owner))) {
         return err_set(err, ERR_BAD_HEADER, 0, "Kernd-Owner is one name, as an id is");
     }
@@ -137,7 +142,7 @@ static int narrow(struct exchange *exchange, struct api_identity *identity, stru
     if (count > 1 || (count == 1 && !text_equal(scope, "run"))) {
         return err_set(err, ERR_BAD_HEADER, 0, "Kernd-Scope can only say run, once");
     }
-    if (read_owner(&exchange->head, &caller, err) < 0) {
+    if (read_owner(&exchange->head, count == 1, &caller, err) < 0) {
         return -1;
     }
     if (count == 1 && identity->scope == API_SCOPE_FULL) {

@@ -357,6 +357,7 @@ class Help(commandkit.Case):
 
     def test_groups(self):
         self.assertIn(b"kernd session create", self.kernd("help", "session"))
+        self.assertNotIn(b" \n", self.kernd("help", "token"))
         self.kernd("session", code=2)
         self.kernd("help", "frob", code=2)
         self.kernd(code=2)

@@ -82,8 +82,8 @@ class Narrowing(Case):
         self.assert_problem(reply, 404, "session_not_found")
 
     def test_other_values(self):
-        for headers in ({"Kernd-Scope": "full"}, {"Kernd-Scope": ""}, {**SCOPE, "Kernd-Owner": ""},
-                        {**SCOPE, "Kernd-Owner": "a b"}, {**SCOPE, "Kernd-Owner": "x" * 200}):
+        for headers in ({"Kernd-Scope": "full"}, {"Kernd-Scope": ""}, {"Kernd-Owner": "one"},
+                        {**SCOPE, "Kernd-Owner": ""}, {**SCOPE, "Kernd-Owner": "a b"}, {**SCOPE, "Kernd-Owner": "x" * 200}):
             self.assert_problem(self.daemon.get("/v1/version", headers=headers), 400, "bad_header")
 
     def test_no_way_up(self):
