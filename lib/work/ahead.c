@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ahead: a ring of pieces between two threads, filled with what inflate gives.
+ * ahead: inflate on the filling side of a ring (pieces.h).
  * Owns: its thread, the ring, the reader of the compressed file.
- * Threads: that of the caller empties pieces, its own fills them; one lock, held for neither.
+ * Threads: that of the caller takes pieces, its own fills them.
  * May include: base.
  */
 #include "lib/work/ahead.h"
@@ -14,29 +14,13 @@
 
 #include "lib/base/alloc.h"
 #include "lib/work/inflate.h"
-
-#define PIECES 4
-#define PIECE ((size_t)256 * 1024)
-
-struct piece {
-    size_t size;
-    char data[PIECE];
-};
+#include "lib/work/pieces.h"
 
 struct ahead {
     const struct cancel *cancel;
     pthread_t thread;
     bool threaded; /* it has been started */
-    struct piece *pieces;
-
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    size_t filled;  /* pieces, ever; those from `emptied` on wait */
-    size_t emptied; /* pieces, ever */
-    bool over;      /* nothing is filled any more */
-    bool unwanted;  /* nothing is taken any more */
-    bool holds;     /* the caller has the piece at `emptied`; its thread's */
-
+    struct pieces *pieces;
     /* Of whoever fills, until it is over: */
     struct inflate *inflate;
     const char *block; /* of inflate, what did not fit into the last piece */
@@ -48,8 +32,8 @@ struct ahead {
 static bool fill(struct ahead *ahead, struct piece *piece)
 {
     piece->size = 0;
-    while (piece->size < PIECE) {
-        size_t room = PIECE - piece->size;
+    while (piece->size < PIECES_SIZE) {
+        size_t room = PIECES_SIZE - piece->size;
         const void *block = ahead->block;
         size_t part;
 
@@ -70,45 +54,30 @@ static bool fill(struct ahead *ahead, struct piece *piece)
     return true;
 }
 
-static void hand_over(struct ahead *ahead, bool more)
+/* One piece, the last one too if it is not full. False: no more are to be filled. */
+static bool fill_next(struct ahead *ahead)
 {
-    (void)pthread_mutex_lock(&ahead->lock);
-    ahead->filled++;
-    ahead->over = !more;
-    (void)pthread_cond_signal(&ahead->changed);
-    (void)pthread_mutex_unlock(&ahead->lock);
-}
+    struct piece *piece = pieces_to_fill(ahead->pieces);
+    bool more;
 
-/* ---- the own thread ---- */
-
-/* The piece to fill, once it is free, or NULL when nobody wants it. */
-static struct piece *wait_emptied(struct ahead *ahead)
-{
-    struct piece *piece;
-
-    (void)pthread_mutex_lock(&ahead->lock);
-    while (ahead->filled - ahead->emptied == PIECES && !ahead->unwanted) {
-        (void)pthread_cond_wait(&ahead->changed, &ahead->lock);
+    if (piece == NULL) {
+        return false;
     }
-    piece = ahead->unwanted ? NULL : &ahead->pieces[ahead->filled % PIECES];
-    (void)pthread_mutex_unlock(&ahead->lock);
-    return piece;
+    more = fill(ahead, piece);
+    pieces_filled(ahead->pieces);
+    if (!more) {
+        pieces_end(ahead->pieces);
+    }
+    return more;
 }
 
+/* The own thread. */
 static void *run(void *context)
 {
-    struct ahead *ahead = context;
-    struct piece *piece;
-    bool more = true;
-
-    while (more && (piece = wait_emptied(ahead)) != NULL) {
-        more = fill(ahead, piece);
-        hand_over(ahead, more);
+    while (fill_next(context)) {
     }
     return NULL;
 }
-
-/* ---- the caller's ---- */
 
 static int start(struct ahead *ahead, struct err *err)
 {
@@ -128,7 +97,6 @@ int ahead_open(int in, uint64_t max_bytes, const struct cancel *cancel, struct a
 {
     struct inflate *inflate;
     struct ahead *ahead;
-    bool more;
 
     if (inflate_open(in, max_bytes, cancel, &inflate, err) < 0) {
         return -1;
@@ -136,12 +104,8 @@ int ahead_open(int in, uint64_t max_bytes, const struct cancel *cancel, struct a
     ahead = alloc_zero(1, sizeof(*ahead));
     ahead->cancel = cancel;
     ahead->inflate = inflate;
-    ahead->pieces = alloc_zero(PIECES, sizeof(*ahead->pieces));
-    (void)pthread_mutex_init(&ahead->lock, NULL);
-    (void)pthread_cond_init(&ahead->changed, NULL);
-    more = fill(ahead, &ahead->pieces[0]);
-    hand_over(ahead, more);
-    if (more && start(ahead, err) < 0) {
+    ahead->pieces = pieces_new();
+    if (fill_next(ahead) && start(ahead, err) < 0) {
         ahead_close(ahead);
         return -1;
     }
@@ -149,30 +113,9 @@ int ahead_open(int in, uint64_t max_bytes, const struct cancel *cancel, struct a
     return 0;
 }
 
-/* Gives back what the caller has. The next piece, or NULL at the end. */
-static struct piece *wait_filled(struct ahead *ahead)
-{
-    struct piece *piece = NULL;
-
-    (void)pthread_mutex_lock(&ahead->lock);
-    if (ahead->holds) {
-        ahead->emptied++;
-        (void)pthread_cond_signal(&ahead->changed);
-    }
-    while (ahead->emptied == ahead->filled && !ahead->over) {
-        (void)pthread_cond_wait(&ahead->changed, &ahead->lock);
-    }
-    if (ahead->emptied < ahead->filled) {
-        piece = &ahead->pieces[ahead->emptied % PIECES];
-    }
-    ahead->holds = piece != NULL;
-    (void)pthread_mutex_unlock(&ahead->lock);
-    return piece;
-}
-
 ssize_t ahead_next(struct ahead *ahead, const void **ret_data, struct err *err)
 {
-    const struct piece *piece = wait_filled(ahead);
+    const struct piece *piece = pieces_take(ahead->pieces);
 
     if (cancel_get(ahead->cancel) != CANCEL_NONE) {
         return err_set(err, ERR_CANCELLED, 0, "the archive was not read to its end");
@@ -191,16 +134,11 @@ void ahead_close(struct ahead *ahead)
     if (ahead == NULL) {
         return;
     }
-    (void)pthread_mutex_lock(&ahead->lock);
-    ahead->unwanted = true;
-    (void)pthread_cond_signal(&ahead->changed);
-    (void)pthread_mutex_unlock(&ahead->lock);
+    pieces_refuse(ahead->pieces);
     if (ahead->threaded) {
         (void)pthread_join(ahead->thread, NULL);
     }
     inflate_close(ahead->inflate);
-    (void)pthread_cond_destroy(&ahead->changed);
-    (void)pthread_mutex_destroy(&ahead->lock);
-    free(ahead->pieces);
+    pieces_free(ahead->pieces);
     free(ahead);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * squeeze: a ring of pieces between two threads, and libarchive's gzip behind it.
+ * squeeze: libarchive's gzip on the emptying side of a ring (pieces.h).
  * Owns: its thread, the ring.
- * Threads: that of the caller fills pieces, its own empties them; one lock, held for neither.
+ * Threads: that of the caller fills pieces, its own takes them; one lock for what failed.
  * May include: base, libarchive.
  */
 #include "lib/work/squeeze.h"
@@ -16,32 +16,22 @@
 
 #include "lib/base/alloc.h"
 #include "lib/base/fd.h"
+#include "lib/work/pieces.h"
 
-#define PIECES 4
-#define PIECE ((size_t)256 * 1024)
 #define OUT_PIECE (64 * 1024)
-
-struct piece {
-    size_t size;
-    char data[PIECE];
-};
 
 struct squeeze {
     struct squeeze_options options;
     pthread_t thread;
-    struct piece *pieces;
+    struct pieces *pieces;
 
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    size_t filled;  /* pieces, ever; those from `emptied` on wait */
-    size_t emptied; /* pieces, ever */
-    bool over;      /* nothing is added any more */
+    pthread_mutex_t lock; /* the next four */
     bool aborted;
     bool too_big;
     int out_errno;
     bool broken; /* libarchive failed */
 
-    size_t at; /* bytes in the piece being filled; the caller's thread */
+    size_t at; /* bytes in the piece that is being filled; the caller's */
     /* The own thread's, until it has ended: */
     struct archive *gzip;
     struct hash *hash;
@@ -130,36 +120,16 @@ static void take(struct squeeze *squeeze, const struct piece *piece)
     }
 }
 
-/* The next piece, or NULL at the end. */
-static struct piece *wait_filled(struct squeeze *squeeze)
-{
-    struct piece *piece = NULL;
-
-    (void)pthread_mutex_lock(&squeeze->lock);
-    while (squeeze->emptied == squeeze->filled && !squeeze->over) {
-        (void)pthread_cond_wait(&squeeze->changed, &squeeze->lock);
-    }
-    if (squeeze->emptied < squeeze->filled) {
-        piece = &squeeze->pieces[squeeze->emptied % PIECES];
-    }
-    (void)pthread_mutex_unlock(&squeeze->lock);
-    return piece;
-}
-
 static void *run(void *context)
 {
     struct squeeze *squeeze = context;
-    struct piece *piece;
+    const struct piece *piece;
 
     if (squeeze->gzip != NULL && !open_gzip(squeeze)) {
         note_broken(squeeze);
     }
-    while ((piece = wait_filled(squeeze)) != NULL) {
+    while ((piece = pieces_take(squeeze->pieces)) != NULL) {
         take(squeeze, piece);
-        (void)pthread_mutex_lock(&squeeze->lock);
-        squeeze->emptied++;
-        (void)pthread_cond_signal(&squeeze->changed);
-        (void)pthread_mutex_unlock(&squeeze->lock);
     }
     if (squeeze->gzip != NULL && archive_write_close(squeeze->gzip) < ARCHIVE_WARN) {
         note_broken(squeeze);
@@ -173,9 +143,8 @@ static void done(struct squeeze *squeeze, char digest[static HASH_HEX_SIZE])
 {
     hash_end_hex(squeeze->hash, digest);
     (void)archive_write_free(squeeze->gzip);
-    (void)pthread_cond_destroy(&squeeze->changed);
     (void)pthread_mutex_destroy(&squeeze->lock);
-    free(squeeze->pieces);
+    pieces_free(squeeze->pieces);
     free(squeeze);
 }
 
@@ -187,11 +156,10 @@ int squeeze_open(const struct squeeze_options *options, struct squeeze **ret_squ
     int sys;
 
     squeeze->options = *options;
-    squeeze->pieces = alloc_zero(PIECES, sizeof(*squeeze->pieces));
+    squeeze->pieces = pieces_new();
     squeeze->gzip = options->gzip ? archive_write_new() : NULL;
     squeeze->hash = hash_new();
     (void)pthread_mutex_init(&squeeze->lock, NULL);
-    (void)pthread_cond_init(&squeeze->changed, NULL);
     sys = pthread_create(&squeeze->thread, NULL, run, squeeze);
     if (sys != 0) {
         done(squeeze, digest);
@@ -203,31 +171,11 @@ int squeeze_open(const struct squeeze_options *options, struct squeeze **ret_squ
     return 0;
 }
 
-/* The piece being filled, once it is free. */
-static struct piece *wait_emptied(struct squeeze *squeeze)
+static void hand_over(struct squeeze *squeeze, struct piece *piece)
 {
-    struct piece *piece;
-
-    (void)pthread_mutex_lock(&squeeze->lock);
-    while (squeeze->filled - squeeze->emptied == PIECES) {
-        (void)pthread_cond_wait(&squeeze->changed, &squeeze->lock);
-    }
-    piece = &squeeze->pieces[squeeze->filled % PIECES];
-    (void)pthread_mutex_unlock(&squeeze->lock);
-    return piece;
-}
-
-static void hand_over(struct squeeze *squeeze, struct piece *piece, bool over)
-{
-    (void)pthread_mutex_lock(&squeeze->lock);
-    if (piece != NULL) {
-        piece->size = squeeze->at;
-        squeeze->filled++;
-    }
-    squeeze->over = over;
-    (void)pthread_cond_signal(&squeeze->changed);
-    (void)pthread_mutex_unlock(&squeeze->lock);
+    piece->size = squeeze->at;
     squeeze->at = 0;
+    pieces_filled(squeeze->pieces);
 }
 
 void squeeze_add(struct squeeze *squeeze, const void *data, size_t size)
@@ -235,16 +183,16 @@ void squeeze_add(struct squeeze *squeeze, const void *data, size_t size)
     const char *from = data;
 
     while (size > 0 && !squeeze->aborted) {
-        struct piece *piece = wait_emptied(squeeze);
-        size_t room = PIECE - squeeze->at;
+        struct piece *piece = pieces_to_fill(squeeze->pieces);
+        size_t room = PIECES_SIZE - squeeze->at;
         size_t part = size < room ? size : room;
 
         memcpy(piece->data + squeeze->at, from, part);
         squeeze->at += part;
         from += part;
         size -= part;
-        if (squeeze->at == PIECE) {
-            hand_over(squeeze, piece, false);
+        if (squeeze->at == PIECES_SIZE) {
+            hand_over(squeeze, piece);
         }
     }
 }
@@ -285,7 +233,10 @@ int squeeze_close(struct squeeze *squeeze, struct squeeze_result *ret_result, st
     struct squeeze_result result;
     int worked;
 
-    hand_over(squeeze, squeeze->at > 0 ? wait_emptied(squeeze) : NULL, true);
+    if (squeeze->at > 0) {
+        hand_over(squeeze, pieces_to_fill(squeeze->pieces));
+    }
+    pieces_end(squeeze->pieces);
     (void)pthread_join(squeeze->thread, NULL);
     result.bytes = squeeze->bytes;
     worked = squeeze_check(squeeze, err);
