@@ -50,13 +50,33 @@ static void leave(struct pool *pool, struct pool_worker *worker, int64_t began_n
                            : pool->service_ns + (took_ns - pool->service_ns) / SERVICE_SHARE;
 }
 
-/* Locked, and no more behind it. Some job may start now. */
-static void unlock_for_next(struct pool *pool)
+/* Locked. Who is to be called when some job may start; NULL: nobody. Guests sit on seats whose
+ * threads sleep. */
+static struct sleeper *choose(struct pool *pool)
 {
-    struct sleeper *sleeper = pool->turns.queued > 0 ? sleepers_choose(&pool->sleepers) : NULL;
+    return pool->turns.queued > 0 && pool->running < pool->seats ? sleepers_choose(&pool->sleepers)
+                                                                 : NULL;
+}
+
+void pool_unlock_for_next(struct pool *pool)
+{
+    struct sleeper *sleeper = choose(pool);
 
     (void)pthread_mutex_unlock(&pool->lock);
     sleepers_call(sleeper);
+}
+
+void pool_leave_guest(struct pool *pool, struct pool_worker *worker, int64_t began_ns)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    leave(pool, worker, began_ns);
+    pool->guests--;
+    if (pool->guests == 0) {
+        (void)pthread_cond_signal(&pool->no_guests);
+    }
+    /* Within the lock: behind it, the pool and its threads may be gone. */
+    sleepers_call(choose(pool));
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 static void *work(void *argument)
@@ -64,6 +84,7 @@ static void *work(void *argument)
     struct pool_thread *self = argument;
     struct pool *pool = self->pool;
 
+    pool_guest_enter(self);
     (void)pthread_mutex_lock(&pool->lock);
     while (!pool->ending) {
         struct pool_worker worker = { .settled = false };
@@ -74,20 +95,25 @@ static void *work(void *argument)
             sleepers_wait(&pool->sleepers, &self->sleeper, &pool->lock);
             continue;
         }
-        unlock_for_next(pool); /* what ended may have made room for more than one */
+        pool_unlock_for_next(pool); /* what ended may have made room for more than one */
         began_ns = clock_mono_ns();
         job->run(job);
         (void)pthread_mutex_lock(&pool->lock);
         leave(pool, &worker, began_ns);
+        if (self->guest.job != NULL) {
+            pool_unlock_for_next(pool);
+            pool_guest_run(self);
+            (void)pthread_mutex_lock(&pool->lock);
+        }
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
 
-static int start_thread(struct pool *pool)
+int pool_start_thread(struct pool *pool)
 {
     char name[16]; /* 15 characters and a NUL is all the kernel keeps (pthread_setname_np(3)) */
-    struct pool_thread *started = &pool->threads[pool->thread_count];
+    struct pool_thread *started = alloc_zero(1, sizeof(*started));
     int failed;
 
     started->pool = pool;
@@ -95,8 +121,11 @@ static int start_thread(struct pool *pool)
     failed = pthread_create(&started->thread, NULL, work, started);
     if (failed != 0) {
         sleepers_done(&started->sleeper);
+        free(started);
         return failed;
     }
+    started->next = pool->threads;
+    pool->threads = started;
     (void)snprintf(name, sizeof(name), "%s-%u", pool->name, (unsigned)pool->thread_count % 100U);
     (void)pthread_setname_np(started->thread, name);
     pool->thread_count++;
@@ -106,21 +135,31 @@ static int start_thread(struct pool *pool)
 struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct err *err)
 {
     struct pool *pool = alloc_zero(1, sizeof(*pool));
+    int failed = 0;
 
     (void)pthread_mutex_init(&pool->lock, NULL);
+    (void)pthread_cond_init(&pool->no_guests, NULL);
     (void)snprintf(pool->name, sizeof(pool->name), "%.*s", POOL_NAME_MAX, name);
-    pool->threads = alloc_zero(threads, sizeof(*pool->threads));
     pool->queue_max = queue_max;
-    for (size_t i = 0; i < threads; i++) {
-        int failed = start_thread(pool);
-
-        if (failed != 0) {
-            (void)err_set(err, ERR_IO, failed, "can't start a thread: %s", err_errno_text(failed));
-            pool_free(pool);
-            return NULL;
-        }
+    pool->seats = threads;
+    for (size_t i = 0; i < threads && failed == 0; i++) {
+        (void)pthread_mutex_lock(&pool->lock);
+        failed = pool_start_thread(pool);
+        (void)pthread_mutex_unlock(&pool->lock);
+    }
+    if (failed != 0) {
+        (void)err_set(err, ERR_IO, failed, "can't start a thread: %s", err_errno_text(failed));
+        pool_free(pool);
+        return NULL;
     }
     return pool;
+}
+
+void pool_let_go(struct pool *pool, size_t away_max)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->away_max = away_max;
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_set_rules(struct pool *pool, const struct pool_rules *rules)
@@ -168,14 +207,21 @@ void pool_end(struct pool *pool)
     (void)pthread_mutex_lock(&pool->lock);
     pool->ending = true;
     sleepers_call_all(&pool->sleepers);
+    while (pool->guests > 0) {
+        (void)pthread_cond_wait(&pool->no_guests, &pool->lock);
+    }
     (void)pthread_mutex_unlock(&pool->lock);
-    for (size_t i = 0; i < pool->thread_count; i++) {
-        (void)pthread_join(pool->threads[i].thread, NULL);
+    for (struct pool_thread *at = pool->threads; at != NULL; at = at->next) {
+        (void)pthread_join(at->thread, NULL);
     }
-    for (size_t i = 0; i < pool->thread_count; i++) {
-        sleepers_done(&pool->threads[i].sleeper);
+    while (pool->threads != NULL) {
+        struct pool_thread *first = pool->threads;
+
+        pool->threads = first->next;
+        sleepers_done(&first->sleeper);
+        free(first);
     }
-    pool->thread_count = 0;
+    pool->seats = 0;
 }
 
 void pool_free(struct pool *pool)
@@ -184,8 +230,8 @@ void pool_free(struct pool *pool)
         return;
     }
     pool_end(pool);
+    (void)pthread_cond_destroy(&pool->no_guests);
     (void)pthread_mutex_destroy(&pool->lock);
-    free(pool->threads);
     free(pool);
 }
 
@@ -205,24 +251,26 @@ static int check_room(struct pool *pool, const struct pool_job *job, struct err 
     const size_t queued = pool->turns.queued;
     const size_t own = turns_queued_of(&pool->turns, job->caller);
     /* As many of the queued jobs don't wait: they are being taken. */
-    const size_t idle = pool->thread_count - pool->running;
+    const size_t idle = pool->seats - pool->running;
 
     if (queued >= idle && queued - idle >= pool->queue_max) {
         (void)err_set(err, ERR_QUEUE_FULL, 0, "%zu calls are waiting already", queued);
-        return err_retry_after(err, wait_s(pool, queued, pool->thread_count));
+        return err_retry_after(err, wait_s(pool, queued, pool->seats));
     }
     if (rules->queue_per_caller > 0 && own >= idle && own - idle >= rules->queue_per_caller) {
         (void)err_set(err, ERR_TOO_MANY_REQUESTS, 0, "%zu calls of this caller are waiting already",
                       own);
         return err_retry_after(
-            err, wait_s(pool, own, rules->per_caller > 0 ? rules->per_caller : pool->thread_count));
+            err, wait_s(pool, own, rules->per_caller > 0 ? rules->per_caller : pool->seats));
     }
     return 0;
 }
 
 static int submit(struct pool *pool, struct pool_job *job, bool admitted, struct err *err)
 {
+    struct pool_thread *host = job->mobile ? pool_guest_host() : NULL;
     struct sleeper *sleeper = NULL;
+    bool taken = false;
     int result = 0;
 
     /* The signal comes behind the lock, which the woken thread takes at once. */
@@ -234,10 +282,14 @@ static int submit(struct pool *pool, struct pool_job *job, bool admitted, struct
     }
     if (result == 0) {
         turns_put(&pool->turns, job);
-        sleeper = sleepers_choose(&pool->sleepers);
+        taken = host != NULL && pool->turns.queued == 1 && pool_guest_take(pool, job, host);
+        sleeper = choose(pool);
     }
     (void)pthread_mutex_unlock(&pool->lock);
     sleepers_call(sleeper);
+    if (host != NULL && !taken) {
+        pool_guest_stay(host);
+    }
     return result;
 }
 
@@ -255,14 +307,14 @@ void pool_settle(struct pool *pool, struct pool_job *job, bool settled)
 {
     (void)pthread_mutex_lock(&pool->lock);
     settle(pool, job->worker, settled);
-    unlock_for_next(pool);
+    pool_unlock_for_next(pool);
 }
 
 void pool_engage(struct pool *pool, bool engaged)
 {
     (void)pthread_mutex_lock(&pool->lock);
     pool->unsettled = engaged ? pool->unsettled + 1 : pool->unsettled - 1;
-    unlock_for_next(pool);
+    pool_unlock_for_next(pool);
 }
 
 void pool_wake(struct pool *pool)
@@ -277,7 +329,7 @@ int pool_wait_s(struct pool *pool)
     int seconds;
 
     (void)pthread_mutex_lock(&pool->lock);
-    seconds = wait_s(pool, pool->turns.queued, pool->thread_count);
+    seconds = wait_s(pool, pool->turns.queued, pool->seats);
     (void)pthread_mutex_unlock(&pool->lock);
     return seconds;
 }
@@ -308,7 +360,7 @@ long pool_position(struct pool *pool, const struct pool_job *job)
 void pool_stats(struct pool *pool, struct pool_stats *ret_stats)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    *ret_stats = (struct pool_stats){ .threads = pool->thread_count,
+    *ret_stats = (struct pool_stats){ .threads = pool->seats,
                                       .running = pool->running,
                                       .queued = pool->turns.queued,
                                       .queue_max = pool->queue_max,

@@ -6,6 +6,11 @@
  * one (turns.h). struct pool_rules bounds what one of them can hold, so that a flood delays the
  * jobs of its own caller only. The threads never end before pool_free: a box dies with the thread
  * that started it (PR_SET_PDEATHSIG, prctl(2)).
+ *
+ * A job that a thread of another pool submits may run on that very thread, once the job that
+ * submitted it is done: nobody needs to be woken, which takes longer than what many jobs do. It
+ * counts as running in its own pool from the moment it was taken, by the same rules as any; in the
+ * other pool the thread is `away`, and another one takes its place (pool_let_go).
  */
 #ifndef KERND_BASE_POOL_H
 #define KERND_BASE_POOL_H
@@ -29,6 +34,7 @@ struct pool_job {
     uint64_t group;             /* of its caller's jobs; 0 is one as any other */
     struct budget_claim *claim; /* NULL, or it starts when this can be raised to need */
     uint64_t need;
+    bool mobile;           /* it may run on the thread that submits it: it starts no process */
     bool favoured;         /* when it runs: none of its caller waits, and it competes with no other
                             * caller or is its caller's only one */
     struct pool_job *next; /* the pool's own, as what follows */
@@ -74,6 +80,12 @@ struct pool *pool_new(const char *name, size_t threads, size_t queue_max, struct
 
 /* Before the first job. Borrows the budget. */
 void pool_set_rules(struct pool *pool, const struct pool_rules *rules);
+
+/*
+ * Before the first job: up to so many threads of this pool may be away with jobs of others. As many
+ * more are made, each when it is needed first.
+ */
+void pool_let_go(struct pool *pool, size_t away_max);
 
 /*
  * Runs no new job: queued ones are dropped; waits for running ones, joins, frees. NULL is fine.

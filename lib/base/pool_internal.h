@@ -13,12 +13,6 @@
 
 #define POOL_NAME_MAX 12
 
-struct pool_thread {
-    struct pool *pool;
-    struct sleeper sleeper;
-    pthread_t thread;
-};
-
 /* While it has a job. */
 struct pool_worker {
     struct turns_place place;
@@ -36,16 +30,38 @@ struct pool_single {
 /* The last ones of two callers: beside whoever asks, that is one. */
 #define POOL_SINGLES 2
 
+/* A job of another pool's, taken already. */
+struct pool_guest {
+    struct pool *pool;
+    struct pool_job *job; /* NULL: there is none */
+    struct pool_worker worker;
+};
+
+struct pool_thread {
+    struct pool *pool;
+    struct sleeper sleeper;
+    pthread_t thread;
+    struct pool_thread *next;
+    struct pool_guest guest; /* what it goes on with; its own */
+    bool away;               /* it has such a job, or may get one; its own */
+    bool running_guest;      /* its own */
+};
+
 /* All but the lock itself is under it. */
 struct pool {
     pthread_mutex_t lock;
     struct sleepers sleepers;
     struct turns turns;
     struct pool_rules rules;
-    struct pool_thread *threads;
+    struct pool_thread *threads; /* a list */
     char name[POOL_NAME_MAX + 1];
     size_t thread_count;
-    size_t running;
+    size_t seats; /* jobs that may run at the same time: its threads, but for those in away_max */
+    size_t away_max;
+    size_t away;   /* threads that run, or are about to run, jobs of other pools */
+    size_t guests; /* jobs that run, or are about to run, on threads of other pools */
+    pthread_cond_t no_guests;
+    size_t running; /* guests, too */
     size_t unsettled;
     size_t queue_max;
     int64_t service_ns;
@@ -56,6 +72,34 @@ struct pool {
     bool closed;                              /* takes and starts no job */
     bool ending;                              /* threads return */
 };
+
+/* Locked. One more thread: 0 or an errno. */
+int pool_start_thread(struct pool *pool);
+
+/* A guest has run, and may be gone; what waited may start now. Locks. */
+void pool_leave_guest(struct pool *pool, struct pool_worker *worker, int64_t began_ns);
+
+/* Locked, and no more behind it: wakes a thread if some job may start. */
+void pool_unlock_for_next(struct pool *pool);
+
+/* ---- pool_guest.c ---- */
+
+/* The calling thread is this one from here on. */
+void pool_guest_enter(struct pool_thread *self);
+
+/* The calling thread, if it may go on with a job of another pool's: away from now on. NULL. */
+struct pool_thread *pool_guest_host(void);
+
+/* It gets none. */
+void pool_guest_stay(struct pool_thread *host);
+
+/* Locked (the job's pool). Takes the only job that waits, for a host. False: it may not start. */
+bool pool_guest_take(struct pool *pool, struct pool_job *job, struct pool_thread *host);
+
+/* Runs what it goes on with, until there is nothing more, and comes back. */
+void pool_guest_run(struct pool_thread *host);
+
+/* ---- pool_turn.c ---- */
 
 /* Locked. The next job that may start, which counts as running from here; NULL: none. */
 struct pool_job *pool_turn_take(struct pool *pool, struct pool_worker *worker);

@@ -23,10 +23,10 @@ void pool_share(struct pool *pool, uint64_t caller, struct pool_share *ret_share
 
     *ret_share = (struct pool_share){ .running = 0 };
     (void)pthread_mutex_lock(&pool->lock);
-    idle = pool->thread_count - pool->running;
+    idle = pool->seats - pool->running;
     in_all = room(pool->queue_max, pool->turns.queued, idle);
     ret_share->running = turns_running_of(&pool->turns, caller);
-    ret_share->running_max = rules->per_caller > 0 ? rules->per_caller : pool->thread_count;
+    ret_share->running_max = rules->per_caller > 0 ? rules->per_caller : pool->seats;
     ret_share->queued = turns_queued_of(&pool->turns, caller);
     ret_share->queued_max = rules->queue_per_caller > 0 ? rules->queue_per_caller : pool->queue_max;
     (void)pthread_mutex_unlock(&pool->lock);

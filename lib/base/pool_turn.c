@@ -132,7 +132,8 @@ struct pool_job *pool_turn_take(struct pool *pool, struct pool_worker *worker)
     const struct turns_rule rule = {
         .serves = serves, .starts = starts, .per_group = pool->rules.per_group, .context = pool
     };
-    struct pool_job *job = turns_take(&pool->turns, &rule, &worker->place);
+    struct pool_job *job =
+        pool->running < pool->seats ? turns_take(&pool->turns, &rule, &worker->place) : NULL;
     struct turns_caller *caller = worker->place.caller;
     bool single;
 
