@@ -34,6 +34,7 @@
 #include "server/settle.h"
 
 #define LANE_THREADS 2
+#define LANE_AWAY 64 /* of them, and then of others, with cells that they have decoded */
 #define LANE_QUEUE 1024
 #define TICK_MS 500
 #define DRAIN_TICK_MS 20
@@ -178,8 +179,11 @@ static int start(struct daemon *daemon, struct err *err)
         return -1;
     }
     daemon->lane = pool_new("kernd-quick", LANE_THREADS, LANE_QUEUE, err);
-    return daemon->lane != NULL && open_http(daemon, err) == 0 && open_loop(daemon, err) == 0 ? 0
-                                                                                              : -1;
+    if (daemon->lane == NULL) {
+        return -1;
+    }
+    pool_let_go(daemon->lane, LANE_AWAY);
+    return open_http(daemon, err) == 0 && open_loop(daemon, err) == 0 ? 0 : -1;
 }
 
 /* ---- serve ---- */

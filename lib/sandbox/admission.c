@@ -296,6 +296,7 @@ static void prepare(struct execution *execution, struct warm *warm)
         claim_memory(execution, warm);
     }
     if (warm != NULL) {
+        execution->job.mobile = true;
         execution->warm = warm_ref(warm);
         (void)snprintf(execution->kernel_id, sizeof(execution->kernel_id), "%s", warm->id);
         (void)snprintf(execution->session_id, sizeof(execution->session_id), "%s",
