@@ -78,13 +78,14 @@ static void write_boxes(struct metrics_out *out, const struct sandbox_stats *sta
                         const struct tally_view *tally, const char *engine)
 {
     const size_t kernels = live_kernels(tally);
-    const size_t others = stats->spares + kernels;
+    const size_t others = stats->spares + kernels + stats->templates;
     const struct {
         const char *state;
         size_t count;
     } rows[] = { { "work", stats->boxes > others ? stats->boxes - others : 0 },
                  { "spare", stats->spares },
-                 { "kernel", kernels } };
+                 { "kernel", kernels },
+                 { "template", stats->templates } };
 
     metrics_out_family(out, "kernd_boxes", "gauge", "Boxes that live.");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -105,6 +106,9 @@ static void write_boxes(struct metrics_out *out, const struct sandbox_stats *sta
                       (double)stats->spare_hits);
     metrics_out_value(out, (const char *const[]){ "result", "miss", NULL },
                       (double)stats->spare_misses);
+    metrics_out_single(out, "kernd_forks_total", "counter",
+                       "Boxes that were forked of a warm interpreter, in place of a start.",
+                       (double)stats->forks);
 }
 
 static void write_step(void *context, const struct steps_row *row)

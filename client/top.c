@@ -44,13 +44,16 @@ struct top {
 static void add_stats(struct buf *out, struct json_object *stats)
 {
     (void)buf_printf(
-        out, "boxes %lld   busy %lld of %lld   queued %lld of %lld   spares %lld   so far %lld\n\n",
+        out,
+        "boxes %lld   busy %lld of %lld   queued %lld of %lld   spares %lld   templates %lld   "
+        "so far %lld\n\n",
         (long long)json_view_whole(stats, "boxes", 0),
         (long long)json_view_whole(stats, "running", 0),
         (long long)json_view_whole(stats, "runThreads", 0),
         (long long)json_view_whole(stats, "queued", 0),
         (long long)json_view_whole(stats, "queueMax", 0),
         (long long)json_view_whole(stats, "spares", 0),
+        (long long)json_view_whole(stats, "templates", 0),
         (long long)json_view_whole(stats, "executionsTotal", 0));
 }
 

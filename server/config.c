@@ -30,6 +30,7 @@ void config_init(struct config *config)
         .engine = alloc_text("auto"),
         .log_level = LOG_INFO,
         .spares = SPARES,
+        .templates = 1,
         .connections = CONNECTIONS,
         .max_upload_bytes = UPLOAD_BYTES,
         .request_timeout_s = REQUEST_S,

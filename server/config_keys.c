@@ -51,7 +51,7 @@ const struct config_key config_keys_table[] = {
     { "spares", CONFIG_COUNT, AT(spares), 0, 1024, "N",
       "boxes kept ready ahead of calls; 0: every call starts its own" },
     { "templates", CONFIG_COUNT, AT(templates), 0, 1, "0|1",
-      "fork python boxes of a warm interpreter" },
+      "fork python boxes of a warm interpreter (1); 0: each box is booted" },
     { "queue", CONFIG_COUNT, AT(capacity.queue), 1, 100000, "N",
       "calls that may wait for a worker" },
     { "queue_per_caller", CONFIG_COUNT, AT(capacity.queue_per_caller), 1, 100000, "N",

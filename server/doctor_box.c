@@ -20,6 +20,8 @@
 #include "server/privilege.h"
 
 #define RUNS 5
+/* For a warm interpreter to come up, behind the first call that could have used one. */
+#define TEMPLATE_S 10
 
 /* ---- a box ---- */
 
@@ -35,20 +37,32 @@ static void on_done(struct execution_waiter *waiter)
     (void)!write(((struct wait *)(void *)waiter)->event, &one, sizeof(one));
 }
 
-/* Runs `true` in a box of its own. 0 and how long it took, or -1 with err. */
-static int run_once(struct sandbox *sandbox, double *ret_ms, struct err *err)
+static struct run_request *new_request(struct sandbox *sandbox, enum run_kind kind)
+{
+    struct run_request *request = run_request_new();
+
+    request->kind = kind;
+    request->limits = *sandbox_defaults(sandbox);
+    return request;
+}
+
+/* What a run tells here. */
+struct told {
+    double ms;
+    bool forked;
+};
+
+/* Runs it, which is consumed, in a box of its own. 0 or -1 with err. */
+static int run_once(struct sandbox *sandbox, struct run_request *request, struct told *ret_told,
+                    struct err *err)
 {
     struct wait wait = { .waiter = { .done = on_done } };
     CLEANUP_FD int event = eventfd(0, EFD_CLOEXEC);
-    struct run_request *request = run_request_new();
     const int64_t begin = clock_mono_ns();
     const struct run_result *result;
     struct execution *execution;
     uint64_t count = 0;
 
-    request->kind = RUN_COMMAND;
-    request->limits = *sandbox_defaults(sandbox);
-    strv_add(&request->command, "true");
     execution = sandbox_submit(sandbox, request, err);
     if (execution == NULL) {
         return -1;
@@ -58,8 +72,10 @@ static int run_once(struct sandbox *sandbox, double *ret_ms, struct err *err)
     while (read(event, &count, sizeof(count)) < 0 && errno == EINTR) {
         /* a signal that is no end */
     }
-    *ret_ms = clock_ms_between(begin, clock_mono_ns());
     result = execution_result(execution, err);
+    *ret_told =
+        (struct told){ .ms = clock_ms_between(begin, clock_mono_ns()),
+                       .forked = result != NULL && text_equal(result->usage.source, "template") };
     execution_unref(execution);
     return result != NULL ? 0 : -1;
 }
@@ -76,15 +92,17 @@ static bool check_start(struct doctor_report *report, struct sandbox *sandbox)
         return false;
     }
     for (int i = 0; i < RUNS; i++) {
-        double ms = 0;
+        struct run_request *request = new_request(sandbox, RUN_COMMAND);
+        struct told told;
 
-        if (run_once(sandbox, &ms, &err) < 0) {
+        strv_add(&request->command, "true");
+        if (run_once(sandbox, request, &told, &err) < 0) {
             doctor_report_add(report, "box", DOCTOR_FAIL, "%s", err.msg);
             doctor_report_fix(report, err.remedy);
             return false;
         }
-        first = i == 0 ? ms : first;
-        best = i == 0 || ms < best ? ms : best;
+        first = i == 0 ? told.ms : first;
+        best = i == 0 || told.ms < best ? told.ms : best;
     }
     doctor_report_add(report, "box", DOCTOR_OK,
                       "a program in a fresh box takes %.1f ms, the first %.1f ms", best, first);
@@ -141,6 +159,46 @@ static void check_languages(struct doctor_report *report, struct sandbox *sandbo
     }
 }
 
+/* Calls python until a box is forked, a template failed, or it takes too long. */
+static int fork_once(struct sandbox *sandbox, struct told *ret_told, struct err *err)
+{
+    const int64_t deadline = clock_deadline_after_s(TEMPLATE_S);
+    struct sandbox_stats stats;
+
+    do {
+        struct run_request *request = new_request(sandbox, RUN_CODE);
+
+        request->language = RUN_PYTHON;
+        if (run_once(sandbox, request, ret_told, err) < 0) {
+            return -1;
+        }
+        sandbox_stats(sandbox, &stats);
+    } while (!ret_told->forked && stats.templates_why[0] == '\0' && !clock_passed(deadline));
+    return ret_told->forked ? 0
+                            : err_set(err, ERR_BOX_START_FAILED, 0, "%s",
+                                      stats.templates_why[0] == '\0' ? "no template came up"
+                                                                     : stats.templates_why);
+}
+
+static void check_templates(struct doctor_report *report, struct sandbox *sandbox, bool wanted)
+{
+    struct sandbox_stats stats;
+    struct err err = ERR_INIT;
+    struct told told;
+
+    sandbox_stats(sandbox, &stats);
+    if (!stats.templates_enabled) {
+        doctor_report_add(report, "templates", DOCTOR_OK, "each box is booted: %s",
+                          wanted ? stats.templates_why : "the setting templates is 0");
+    } else if (fork_once(sandbox, &told, &err) == 0) {
+        doctor_report_add(report, "templates", DOCTOR_OK,
+                          "python in a box that is forked takes %.1f ms", told.ms);
+    } else {
+        doctor_report_add(report, "templates", DOCTOR_WARN, "boxes of python are booted: %s",
+                          err.msg);
+    }
+}
+
 bool doctor_box_check(struct doctor_report *report, const struct config *config)
 {
     struct privilege_account account;
@@ -148,6 +206,8 @@ bool doctor_box_check(struct doctor_report *report, const struct config *config)
         .state_dir = config->state_dir,
         .runtime_dir = config->runtime_dir,
         .library_dir = config->library_dir,
+        .capacity = config->capacity,
+        .templates = config->templates != 0,
         .home = account.home,
     };
     struct boxes_abilities abilities;
@@ -168,6 +228,9 @@ bool doctor_box_check(struct doctor_report *report, const struct config *config)
     if (starts) {
         check_limits(report, &abilities);
         check_languages(report, sandbox);
+    }
+    if (starts && sandbox_language_version(sandbox, RUN_PYTHON) != NULL) {
+        check_templates(report, sandbox, config->templates != 0);
     }
     sandbox_drain(sandbox, clock_mono_ns());
     sandbox_close(sandbox);

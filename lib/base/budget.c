@@ -20,6 +20,7 @@ struct budget {
     uint64_t waiting;
     uint64_t grants;                 /* claims that were raised, ever: a clock of passes */
     const struct budget_claim *next; /* what is free is kept for this one */
+    struct budget_claim *first_waiting;
 };
 
 struct budget *budget_new(uint64_t total)
@@ -48,6 +49,10 @@ static bool fits(const struct budget *budget, uint64_t used, uint64_t more)
 static void end_wait(struct budget *budget, struct budget_claim *claim)
 {
     if (claim->waiting) {
+        *claim->place = claim->next_waiting;
+        if (claim->next_waiting != NULL) {
+            claim->next_waiting->place = claim->place;
+        }
         claim->waiting = false;
         budget->waiting--;
     }
@@ -72,8 +77,15 @@ static void refuse(struct budget *budget, struct budget_claim *claim, uint64_t m
     if (!claim->waiting) {
         claim->waiting = true;
         claim->since = budget->grants;
+        claim->next_waiting = budget->first_waiting;
+        claim->place = &budget->first_waiting;
+        if (claim->next_waiting != NULL) {
+            claim->next_waiting->place = &claim->next_waiting;
+        }
+        budget->first_waiting = claim;
         budget->waiting++;
     }
+    claim->more = more;
     if (budget->next == NULL && budget->grants - claim->since >= BUDGET_PASSES &&
         fits(budget, budget->lasting, more)) {
         budget->next = claim;
@@ -141,6 +153,22 @@ bool budget_forget(struct budget *budget, struct budget_claim *claim)
     end_wait(budget, claim);
     (void)pthread_mutex_unlock(&budget->lock);
     return wanted;
+}
+
+uint64_t budget_missing(struct budget *budget)
+{
+    uint64_t least = UINT64_MAX;
+    uint64_t left;
+
+    (void)pthread_mutex_lock(&budget->lock);
+    left = budget->used < budget->total ? budget->total - budget->used : 0;
+    for (const struct budget_claim *at = budget->first_waiting; at != NULL; at = at->next_waiting) {
+        if ((budget->next == NULL || budget->next == at) && at->more < least) {
+            least = at->more;
+        }
+    }
+    (void)pthread_mutex_unlock(&budget->lock);
+    return least == UINT64_MAX || least <= left ? 0 : least - left;
 }
 
 void budget_stats(struct budget *budget, struct budget_stats *ret_stats)

@@ -18,12 +18,18 @@
 
 struct budget;
 
-/* Embedded by its holder; all zero is an empty one. Under the budget's lock but for `lasting`. */
+/*
+ * Embedded by its holder, who does not move it while it waits; all zero is an empty one. Under the
+ * budget's lock but for `lasting`.
+ */
 struct budget_claim {
     uint64_t amount;
     bool lasting; /* its holder has no end of its own; set before it is raised */
     bool waiting; /* it did not fit when it was last raised */
     uint64_t since;
+    uint64_t more; /* that it waits for */
+    struct budget_claim *next_waiting;
+    struct budget_claim **place; /* among those that wait: what points to it */
 };
 
 struct budget *budget_new(uint64_t total);
@@ -40,6 +46,12 @@ bool budget_lower(struct budget *budget, struct budget_claim *claim, uint64_t am
 
 /* A claim that waits is not wanted any more. True as budget_lower. */
 bool budget_forget(struct budget *budget, struct budget_claim *claim);
+
+/*
+ * What would have to be given back for some claim that waits to be raised: for the one that comes
+ * next, else for the smallest. 0: none waits, or one fits.
+ */
+uint64_t budget_missing(struct budget *budget);
 
 struct budget_stats {
     uint64_t total;

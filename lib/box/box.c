@@ -194,15 +194,30 @@ static bool take_driver(struct box *box)
     return true;
 }
 
+/* Where interpreters name what they ended of; the lines above it tell where in kernd's own code. */
+static size_t find_last_line(const char *text, size_t size)
+{
+    while (size > 0 && text[size - 1] != '\n') {
+        size--;
+    }
+    return size;
+}
+
 /* It may have ended of what it told on standard error, which is kept for whoever reads on. */
 static int explain_no_driver(struct box *box, struct err *err)
 {
     const struct buf *words = &box->held[OUTPUT_STDERR];
+    size_t size;
+    size_t begin;
 
     output_hold(box, OUTPUT_STDERR);
+    size = words->size;
+    while (size > 0 && words->data[size - 1] == '\n') {
+        size--;
+    }
+    begin = find_last_line(words->data, size);
     return err_set(err, ERR_BOX_START_FAILED, 0, "the driver ended before it connected%s%.*s",
-                   words->size > 0 ? ": " : "", (int)words->size,
-                   words->size > 0 ? words->data : "");
+                   size > 0 ? ": " : "", (int)(size - begin), size > 0 ? words->data + begin : "");
 }
 
 int box_driver(struct box *box, int64_t deadline, struct cancel *cancel, struct err *err)

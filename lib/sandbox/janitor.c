@@ -13,12 +13,14 @@
 #include <time.h>
 
 #include "lib/base/alloc.h"
+#include "lib/base/budget.h"
 #include "lib/base/cancel.h"
 #include "lib/base/clock.h"
 #include "lib/base/self.h"
 #include "lib/sandbox/environments.h"
 #include "lib/sandbox/idempotency.h"
 #include "lib/sandbox/records.h"
+#include "lib/sandbox/reserve.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_remove.h"
 #include "lib/sandbox/session_sweep.h"
@@ -71,6 +73,9 @@ static void sweep_round(struct janitor *janitor, unsigned number)
     tick_kernels(janitor->sandbox);
     spares_age(janitor->sandbox->spares, clock_mono_ns());
     templates_age(janitor->sandbox->templates, clock_mono_ns());
+    if (budget_missing(janitor->sandbox->budget) > 0) {
+        reserve_ask(janitor->sandbox->reserve); /* more may be without use by now */
+    }
     session_remove_expired(janitor->sandbox, &janitor->cancel);
     purge(janitor);
     if (number % RECORDS_EVERY == 0) {

@@ -13,6 +13,7 @@
 #include "lib/box/boxes.h"
 #include "lib/box/confine.h"
 #include "lib/sandbox/janitor.h"
+#include "lib/sandbox/reserve.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/spares.h"
 #include "lib/sandbox/templates.h"
@@ -22,7 +23,7 @@
 /* Copies and archives are bound by one disk and one core each. */
 #define FILE_THREADS 2
 
-/* Once the spares are there, which give way to what waits for memory. */
+/* Once that is there which gives way to what waits for memory. */
 static void set_rules(struct sandbox *sandbox)
 {
     struct pool_rules rules;
@@ -30,8 +31,8 @@ static void set_rules(struct sandbox *sandbox)
 
     capacity_rules(&sandbox->capacity, &rules);
     rules.budget = sandbox->budget;
-    rules.short_of = background.short_of = spares_give_way;
-    rules.context = background.context = sandbox->spares;
+    rules.short_of = background.short_of = reserve_ask;
+    rules.context = background.context = sandbox->reserve;
     pool_set_rules(sandbox->pool, &rules);
     pool_set_rules(sandbox->background, &background);
 }
@@ -53,9 +54,9 @@ int lanes_open(struct sandbox *sandbox, const struct sandbox_config *config, str
     if (boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
         (sandbox->pool = pool_new("run", capacity->workers, capacity->queue, err)) == NULL ||
         (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
-        (sandbox->templates = templates_new(
-             sandbox, config->templates && boxes_can_fork(sandbox->boxes), err)) == NULL ||
-        (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL) {
+        (sandbox->templates = templates_new(sandbox, config->templates, err)) == NULL ||
+        (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL ||
+        (sandbox->reserve = reserve_new(sandbox, err)) == NULL) {
         return -1;
     }
     set_rules(sandbox);

@@ -32,6 +32,7 @@
 #include "lib/sandbox/language.h"
 #include "lib/sandbox/pull.h"
 #include "lib/sandbox/records.h"
+#include "lib/sandbox/reserve.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/session_sweep.h"
 #include "lib/sandbox/snapshots.h"
@@ -167,13 +168,14 @@ void sandbox_close(struct sandbox *sandbox)
     if (sandbox == NULL) {
         return;
     }
-    if (sandbox->spares != NULL) { /* what waits asks them to give way */
+    if (sandbox->reserve != NULL) { /* what waits asks it */
         pool_close(sandbox->pool);
         pool_close(sandbox->background);
     }
     pool_free(sandbox->files); /* it wakes the janitor */
     janitor_free(sandbox->janitor);
     alarm_free(sandbox->alarm);
+    reserve_free(sandbox->reserve);
     spares_free(sandbox->spares);
     pool_free(sandbox->background);
     pool_free(sandbox->pool);

@@ -23,6 +23,7 @@
 
 struct environments;
 struct janitor;
+struct reserve;
 struct session_sweep;
 struct snapshots;
 struct tokens;
@@ -54,6 +55,7 @@ struct sandbox {
     struct janitor *janitor;
     struct spares *spares;
     struct templates *templates;
+    struct reserve *reserve;
     struct live live;
     struct kernels_table kernels;
     struct capacity capacity;

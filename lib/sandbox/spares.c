@@ -8,13 +8,11 @@
 #include "lib/sandbox/spares.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/container.h"
 #include "lib/base/text.h"
 #include "lib/sandbox/guest_env.h"
 #include "lib/sandbox/sandbox_internal.h"
@@ -27,9 +25,6 @@
 #define IDLE_NS (60 * CLOCK_NS_PER_S)
 #define QUIET_NS (5 * CLOCK_NS_PER_S)
 
-static void give_way_run(struct pool_job *job);
-static void give_way_drop(struct pool_job *job);
-
 struct spares *spares_new(struct sandbox *sandbox, size_t max, struct err *err)
 {
     struct spares *spares = alloc_zero(1, sizeof(*spares));
@@ -40,7 +35,6 @@ struct spares *spares_new(struct sandbox *sandbox, size_t max, struct err *err)
     }
     spares->sandbox = sandbox;
     spares->max = max;
-    spares->give_way = (struct pool_job){ .run = give_way_run, .drop = give_way_drop };
     spares->lane = pool_new("spare", LANE_THREADS, LANE_QUEUE, err);
     if (spares->lane == NULL) {
         cancel_done(&spares->cancel);
@@ -270,30 +264,9 @@ static struct spare *take_all(struct spares *spares)
     return all;
 }
 
-static void give_way_drop(struct pool_job *job)
+void spares_give_way(struct spares *spares)
 {
-    struct spares *spares = CONTAINER_OF(job, struct spares, give_way);
-
-    atomic_store(&spares->giving_way, false);
-}
-
-static void give_way_run(struct pool_job *job)
-{
-    struct spares *spares = CONTAINER_OF(job, struct spares, give_way);
-
-    /* Who asks from here on asks again: the job is not looked at any more. */
     discard_all(take_all(spares));
-    give_way_drop(job);
-}
-
-void spares_give_way(void *context)
-{
-    struct spares *spares = context;
-
-    if (!atomic_exchange(&spares->giving_way, true) &&
-        pool_submit(spares->lane, &spares->give_way, NULL) < 0) {
-        give_way_drop(&spares->give_way);
-    }
 }
 
 static bool is_any(const struct shelf *shelf, const void *what)

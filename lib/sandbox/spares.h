@@ -36,11 +36,8 @@ struct spare *spares_take(struct spares *spares, const struct boxing *boxing);
 /* The same for what is none of these calls and can use their spares: it makes no shelf. */
 struct spare *spares_take_other(struct spares *spares, const struct boxing *boxing);
 
-/*
- * Ends all spares soon: what they use is wanted for calls. None is booted while any call waits for
- * memory. context: the spares. Any thread, under any lock: it only sends a job to the lane.
- */
-void spares_give_way(void *context);
+/* Ends all spares: what they use is wanted for calls. None is booted while any waits for memory. */
+void spares_give_way(struct spares *spares);
 
 /* Sends what is missing on the shelves to the lane. Cheap. */
 void spares_refill(struct spares *spares);

@@ -6,7 +6,6 @@
 #define KERND_SANDBOX_SPARES_INTERNAL_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "lib/base/cancel.h"
 #include "lib/base/pool.h"
@@ -19,8 +18,6 @@ struct spares {
     struct pool *lane;
     size_t max;
     struct cancel cancel;
-    struct pool_job give_way;
-    atomic_bool giving_way; /* the job is under way */
     pthread_mutex_t lock;
     struct shelf *shelves;
     size_t shelf_count;

@@ -13,6 +13,7 @@
 #include "lib/base/container.h"
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/spares_internal.h"
+#include "lib/sandbox/templates.h"
 
 #define FAILURES_MAX 3
 /* What one uses while it waits: a launcher and kernd-init, and an interpreter that is up. */
@@ -29,6 +30,19 @@ static void free_boot(struct spares *spares, struct boot *boot)
 {
     capacity_give(spares->sandbox, &boot->memory, 0);
     free(boot);
+}
+
+/* What else was wanted for calls to come, once nothing is under way that the next may take. */
+static void start_templates(struct spares *spares)
+{
+    size_t booting;
+
+    (void)pthread_mutex_lock(&spares->lock);
+    booting = spares->booting;
+    (void)pthread_mutex_unlock(&spares->lock);
+    if (booting == 0) {
+        templates_start(spares->sandbox->templates);
+    }
 }
 
 static void boot_run(struct pool_job *job)
@@ -63,6 +77,7 @@ static void boot_run(struct pool_job *job)
     (void)pthread_mutex_unlock(&spares->lock);
     spare_free(spare);
     free_boot(spares, boot);
+    start_templates(spares);
 }
 
 static void boot_drop(struct pool_job *job)
@@ -115,4 +130,5 @@ void spares_refill(struct spares *spares)
         refill(spares, shelf);
     }
     (void)pthread_mutex_unlock(&spares->lock);
+    start_templates(spares);
 }

@@ -15,6 +15,7 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/base/log.h"
 #include "lib/base/text.h"
 #include "lib/box/box.h"
 #include "lib/cell/cell.h"
@@ -24,24 +25,44 @@
 #include "lib/sandbox/templates_internal.h"
 
 #define LANE_QUEUE 16
+#define TEMPLATES_MAX 8
 #define FORK_S 5
 /* With modules of packages to import, ahead of the call. */
 #define IMPORT_S 20
-#define IDLE_NS (600 * CLOCK_NS_PER_S)
+#define IDLE_NS (300 * CLOCK_NS_PER_S)
+#define NOTED_NS (7200 * CLOCK_NS_PER_S)
+
+static void disable(struct templates *templates, const char *why)
+{
+    (void)snprintf(templates->why, sizeof(templates->why), "%s", why);
+    log_line(LOG_INFO, "no_templates", "why", why, NULL);
+}
+
+static size_t max_of(struct sandbox *sandbox)
+{
+    struct budget_stats memory;
+    uint64_t max;
+
+    budget_stats(sandbox->budget, &memory);
+    max = memory.total / TEMPLATES_SHARE / TEMPLATES_BYTES;
+    return max < TEMPLATES_MAX ? (size_t)max : TEMPLATES_MAX;
+}
 
 struct templates *templates_new(struct sandbox *sandbox, bool enabled, struct err *err)
 {
     struct templates *templates = alloc_zero(1, sizeof(*templates));
 
-    if (cancel_init(&templates->cancel, err) < 0) {
-        free(templates);
-        return NULL;
-    }
     templates->sandbox = sandbox;
-    templates->enabled = enabled;
+    templates->max = max_of(sandbox);
+    if (enabled && templates->max == 0) {
+        disable(templates, "the memory of all boxes is too small to keep one");
+    } else if (enabled && !boxes_can_fork(sandbox->boxes)) {
+        disable(templates, "boxes of this engine are not forked");
+    } else {
+        templates->enabled = enabled;
+    }
     templates->lane = pool_new("template", 1, LANE_QUEUE, err);
     if (templates->lane == NULL) {
-        cancel_done(&templates->cancel);
         free(templates);
         return NULL;
     }
@@ -69,8 +90,7 @@ static struct template *find(struct templates *templates, const struct templates
     bool coming = false;
 
     for (struct template *at = templates->first; at != NULL; at = at->next) {
-        if (at->state == TEMPLATE_RETIRED || at->state == TEMPLATE_WANTED ||
-            !templates_kind_equal(&at->kind, kind)) {
+        if (at->state == TEMPLATE_RETIRED || !templates_kind_equal(&at->kind, kind)) {
             continue;
         }
         if (at->state == TEMPLATE_BOOTING) {
@@ -215,10 +235,11 @@ static void give_back(struct template *template, const struct err *failure, bool
     template->users--;
     if (failure->code == ERR_NONE) {
         templates->forks++;
-        templates->failures = 0;
+        templates->why[0] = '\0';
+        templates_note_drop(templates, &template->kind);
     } else if (!blameless && !is_own_doing(failure)) {
         templates_boot_retire(template);
-        templates_boot_failed(templates, failure->msg);
+        templates_boot_failed(templates, &template->kind, failure->msg);
     }
     templates_boot_let_go(template);
     (void)pthread_mutex_unlock(&templates->lock);
@@ -247,6 +268,17 @@ bool templates_fork(struct templates *templates, const struct boxing *boxing, st
     }
     give_back(template, &failure, blameless);
     return forked;
+}
+
+void templates_start(struct templates *templates)
+{
+    (void)pthread_mutex_lock(&templates->lock);
+    for (struct template *at = templates->first; at != NULL; at = at->next) {
+        if (at->state == TEMPLATE_BOOTING && !at->sent) {
+            at->sent = pool_submit(templates->lane, &at->job, NULL) == 0;
+        }
+    }
+    (void)pthread_mutex_unlock(&templates->lock);
 }
 
 /* ---- ending ---- */
@@ -288,11 +320,11 @@ void templates_age(struct templates *templates, int64_t now_ns)
 
     (void)pthread_mutex_lock(&templates->lock);
     for (struct template *at = templates->first; at != NULL; at = at->next) {
-        if (at->used_ns + IDLE_NS < now_ns &&
-            (at->state == TEMPLATE_UP || at->state == TEMPLATE_WANTED)) {
+        if (at->used_ns + IDLE_NS < now_ns && at->state == TEMPLATE_UP) {
             templates_boot_retire(at);
         }
     }
+    templates_note_age(templates, now_ns - NOTED_NS);
     done = take_done(templates);
     (void)pthread_mutex_unlock(&templates->lock);
     end_all(done);
@@ -305,19 +337,18 @@ void templates_free(struct templates *templates)
     if (templates == NULL) {
         return;
     }
-    cancel_fire(&templates->cancel, CANCEL_SHUTDOWN);
     (void)pthread_mutex_lock(&templates->lock);
     templates->closed = true;
     for (struct template *at = templates->first; at != NULL; at = at->next) {
-        templates_boot_retire(at);
+        templates_boot_abandon(at);
     }
     done = take_done(templates);
     (void)pthread_mutex_unlock(&templates->lock);
     end_all(done);
     pool_free(templates->lane);
     end_all(take_done(templates)); /* what was just booting */
+    templates_note_age(templates, INT64_MAX);
     (void)pthread_mutex_destroy(&templates->lock);
-    cancel_done(&templates->cancel);
     free(templates);
 }
 

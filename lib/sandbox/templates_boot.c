@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 #include "lib/box/box.h"
 #include "lib/cell/cell.h"
 #include "lib/sandbox/capacity.h"
@@ -21,18 +22,17 @@
 #include "lib/sandbox/sandbox_internal.h"
 #include "lib/sandbox/templates_internal.h"
 
-#define TEMPLATES_MAX 8 /* that take orders or are about to */
-#define WANTED_MAX 16
 /* One that nobody wants for so long makes way for another. */
 #define UNUSED_NS (30 * CLOCK_NS_PER_S)
 #define BOOT_S 30
 #define AGE_NS (900 * CLOCK_NS_PER_S)
-/* After so many failures in a row templates are left alone for a while. */
+/* After so many failures in a row templates are left alone, each time for twice as long. */
 #define FAILURES_MAX 3
 #define PAUSE_NS (60 * CLOCK_NS_PER_S)
-/* What one has once it is up, with an interpreter and some modules. */
-#define WAITING_BYTES (UINT64_C(48) << 20)
-/* While it imports. */
+#define PAUSES_MAX 6 /* an hour */
+/* After calls waited for its memory, so that it does not come and go with them. */
+#define YIELDED_NS (10 * CLOCK_NS_PER_S)
+/* While it imports; less where the memory of all boxes is small. */
 #define MEMORY_BYTES (UINT64_C(1) << 30)
 
 void templates_boot_retire(struct template *template)
@@ -45,17 +45,58 @@ void templates_boot_retire(struct template *template)
 
 void templates_boot_let_go(struct template *template)
 {
-    if (template->state == TEMPLATE_RETIRED && template->users == 0 && template->box != NULL) {
+    if (template->state != TEMPLATE_RETIRED || template->users > 0) {
+        return;
+    }
+    if (template->box != NULL) {
         box_fork_close(template->box);
+    }
+    /* Its interpreter ends now; what boxes still have of it is within their own claims. */
+    capacity_give(template->templates->sandbox, &template->memory, 0);
+}
+
+void templates_boot_abandon(struct template *template)
+{
+    if (template->state == TEMPLATE_BOOTING && template->sent) {
+        cancel_fire(&template->cancel, CANCEL_SHUTDOWN);
+        capacity_give(template->templates->sandbox, &template->memory, 0);
+    } else {
+        template->state = TEMPLATE_RETIRED;
+        templates_boot_let_go(template);
     }
 }
 
-void templates_boot_failed(struct templates *templates, const char *why)
+void templates_boot_failed(struct templates *templates, const struct templates_kind *kind,
+                           const char *why)
 {
+    struct templates_note *note = templates_note_make(templates, kind);
+    const bool again = templates->why[0] != '\0' && text_starts_with(why, templates->why);
+
+    note->failures++;
+    note->failed_ns = note->used_ns;
     (void)snprintf(templates->why, sizeof(templates->why), "%s", why);
-    templates->failures++;
-    templates->failed_ns = clock_mono_ns();
-    log_line(LOG_WARNING, "no_template", "why", templates->why, NULL);
+    log_line(again ? LOG_DEBUG : LOG_WARNING, "no_template", "why", templates->why, NULL);
+}
+
+static uint64_t memory_of(struct budget *budget)
+{
+    struct budget_stats memory;
+    uint64_t share;
+
+    budget_stats(budget, &memory);
+    share = memory.total / TEMPLATES_SHARE;
+    return share < MEMORY_BYTES ? share : MEMORY_BYTES;
+}
+
+/* What it imported may be more than most import. */
+static int claim_all(struct template *template, const struct box *box, struct err *err)
+{
+    const int64_t bytes = box_memory(box);
+
+    return bytes < 0 || budget_raise_spare(template->templates->sandbox->budget, &template->memory,
+                                           (uint64_t)bytes)
+               ? 0
+               : err_set(err, ERR_BOX_START_FAILED, 0, "no memory is left for what it imports");
 }
 
 static int boot(struct template *template, struct box **ret_box, struct cell_booted **ret_booted,
@@ -71,18 +112,20 @@ static int boot(struct template *template, struct box **ret_box, struct cell_boo
                                    .mount_count = kind->mount_count,
                                    .fork_workspaces = sandbox->workspaces_path,
                                    .fork_layers = environments_parent(sandbox->environments),
-                                   .limits = { .memory_bytes = MEMORY_BYTES },
+                                   .limits = { .memory_bytes = memory_of(sandbox->budget) },
                                    .deadline = clock_deadline_after_s(BOOT_S),
-                                   .cancel = &template->templates->cancel };
+                                   .cancel = &template->cancel };
     const struct cell_boot how = { .language = CELL_PYTHON,
                                    .env = &template->env,
                                    .preload = &kind->preload,
                                    .deadline = spec.deadline,
                                    .cancel = spec.cancel };
 
-    return box_start(sandbox->boxes, &spec, ret_box, err) < 0
+    return box_start(sandbox->boxes, &spec, ret_box, err) < 0 ||
+                   cell_boot_template(*ret_box, &how, ret_booted, err) < 0 ||
+                   claim_all(template, *ret_box, err) < 0
                ? -1
-               : cell_boot_template(*ret_box, &how, ret_booted, err);
+               : 0;
 }
 
 static bool is_same_kind(const struct template *a, const struct template *b)
@@ -105,6 +148,11 @@ static void come_up(struct template *template)
     }
 }
 
+static bool is_abandoned(const struct template *template)
+{
+    return cancel_get(&template->cancel) != CANCEL_NONE;
+}
+
 static void boot_run(struct pool_job *job)
 {
     struct template *template = CONTAINER_OF(job, struct template, job);
@@ -112,19 +160,19 @@ static void boot_run(struct pool_job *job)
     struct err err = ERR_INIT;
     struct box *box = NULL;
     struct cell_booted *booted = NULL;
-    const bool failed = boot(template, &box, &booted, &err) < 0;
+    const bool failed = is_abandoned(template) || boot(template, &box, &booted, &err) < 0;
 
     (void)pthread_mutex_lock(&templates->lock);
     template->box = box;
     template->booted = booted;
-    if (failed) {
+    if (failed || is_abandoned(template)) {
         template->state = TEMPLATE_RETIRED;
-        templates_boot_failed(templates, err.msg);
+        templates_boot_let_go(template);
     } else {
         come_up(template);
-        if (templates->closed) {
-            templates_boot_retire(template);
-        }
+    }
+    if (failed && !is_abandoned(template)) {
+        templates_boot_failed(templates, &template->kind, err.msg);
     }
     (void)pthread_mutex_unlock(&templates->lock);
 }
@@ -138,8 +186,21 @@ static void boot_drop(struct pool_job *job)
     (void)pthread_mutex_unlock(&template->templates->lock);
 }
 
-/* Locked. The one that nobody used for longest, if that is long. */
-static struct template *find_unused(const struct templates *templates)
+/* Of calls that ask for nothing of their own, which most are. */
+static bool is_common(const struct templates *templates, const struct templates_kind *kind)
+{
+    const double usual = templates->sandbox->defaults.cpus;
+
+    return kind->preload.count == 0 && !templates_kind_is_private(kind) && !(kind->cpus < usual) &&
+           !(kind->cpus > usual);
+}
+
+/*
+ * Locked. The one that nobody used for longest, if that is long, or if it is for the common kind:
+ * nobody can keep that one out with calls of eight kinds of his own.
+ */
+static struct template *find_unused(const struct templates *templates,
+                                    const struct templates_kind *kind)
 {
     struct template *oldest = NULL;
 
@@ -148,11 +209,14 @@ static struct template *find_unused(const struct templates *templates)
             oldest = at;
         }
     }
-    return oldest != NULL && clock_mono_ns() - oldest->used_ns > UNUSED_NS ? oldest : NULL;
+    return oldest != NULL &&
+                   (clock_mono_ns() - oldest->used_ns > UNUSED_NS || is_common(templates, kind))
+               ? oldest
+               : NULL;
 }
 
 /* Locked. */
-static bool make_room(struct templates *templates)
+static bool make_room(struct templates *templates, const struct templates_kind *kind)
 {
     struct template *unused;
     size_t count = 0;
@@ -160,25 +224,43 @@ static bool make_room(struct templates *templates)
     for (const struct template *at = templates->first; at != NULL; at = at->next) {
         count += at->state == TEMPLATE_BOOTING || at->state == TEMPLATE_UP ? 1 : 0;
     }
-    unused = count < TEMPLATES_MAX ? NULL : find_unused(templates);
+    unused = count < templates->max ? NULL : find_unused(templates, kind);
     if (unused != NULL) {
         templates_boot_retire(unused);
     }
-    return count < TEMPLATES_MAX || unused != NULL;
+    return count < templates->max || unused != NULL;
+}
+
+/* Locked. Did the last ones of this kind fail, so that it is not tried again yet? */
+static bool is_spoilt(const struct templates *templates, const struct templates_kind *kind)
+{
+    const struct templates_note *note = templates_note_find(templates, kind);
+    unsigned doubled;
+
+    if (note == NULL || note->failures < FAILURES_MAX) {
+        return false;
+    }
+    doubled = note->failures - FAILURES_MAX;
+    return clock_mono_ns() - note->failed_ns < PAUSE_NS
+                                                   << (doubled < PAUSES_MAX ? doubled : PAUSES_MAX);
 }
 
 /* Locked. */
-static bool may_boot(struct templates *templates)
+static bool may_boot(struct templates *templates, const struct templates_kind *kind)
 {
-    return !templates->closed &&
-           (templates->failures < FAILURES_MAX ||
-            clock_mono_ns() - templates->failed_ns > PAUSE_NS) &&
-           make_room(templates);
+    const bool yielded =
+        templates->yielded_ns != 0 && clock_mono_ns() - templates->yielded_ns < YIELDED_NS;
+
+    return !templates->closed && !yielded && !is_spoilt(templates, kind) &&
+           make_room(templates, kind);
 }
 
 void templates_boot_free(struct template *template)
 {
     capacity_give(template->templates->sandbox, &template->memory, 0);
+    if (template->job.run != NULL) {
+        cancel_done(&template->cancel);
+    }
     strv_done(&template->env);
     templates_kind_done(&template->kind);
     free(template);
@@ -206,30 +288,13 @@ static struct template *add(struct templates *templates, const struct templates_
     return template;
 }
 
-/*
- * Locked. Did a call want this kind before? Else it is noted that one does, in place of the oldest
- * of which that is noted.
- */
+/* Locked. Did a call want this kind before? Else it is noted that one does. */
 static bool was_wanted(struct templates *templates, const struct templates_kind *kind)
 {
-    struct template *oldest = NULL;
-    size_t count = 0;
-
-    for (struct template *at = templates->first; at != NULL; at = at->next) {
-        if (at->state != TEMPLATE_WANTED) {
-            continue;
-        }
-        if (templates_kind_equal(&at->kind, kind)) {
-            templates_boot_retire(at);
-            return true;
-        }
-        oldest = at;
-        count++;
+    if (templates_note_find(templates, kind) != NULL) {
+        return true;
     }
-    if (count >= WANTED_MAX) {
-        templates_boot_retire(oldest);
-    }
-    add(templates, kind)->state = TEMPLATE_WANTED;
+    (void)templates_note_make(templates, kind);
     return false;
 }
 
@@ -237,16 +302,17 @@ static void boot_one(struct templates *templates, const struct templates_kind *k
 {
     struct template *template;
 
-    if (!may_boot(templates)) {
+    if (!may_boot(templates, kind)) {
         return;
     }
     template = add(templates, kind);
     template->state = TEMPLATE_BOOTING;
     plain_env(kind->cpus, &template->env);
-    template->job.run = boot_run;
-    template->job.drop = boot_drop;
-    if (!budget_raise_spare(templates->sandbox->budget, &template->memory, WAITING_BYTES) ||
-        pool_submit(templates->lane, &template->job, NULL) < 0) {
+    if (cancel_init(&template->cancel, NULL) == 0) {
+        template->job = (struct pool_job){ .run = boot_run, .drop = boot_drop };
+    }
+    if (template->job.run == NULL ||
+        !budget_raise_spare(templates->sandbox->budget, &template->memory, TEMPLATES_BYTES)) {
         templates->first = template->next;
         templates_boot_free(template);
     }

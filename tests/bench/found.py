@@ -20,7 +20,7 @@ BUDGETS = [
     ("a caller's p99 while another has 64 calls under way", "kernd run [\"true\"], beside 64 others", "p99",
      "<=", ("kernd run [\"true\"], alone", 0, 3)),
     ("forked python boxes per second, beside kern-sandbox",
-     "kernd with templates: runCode python, 4 callers", "rate", ">=",
+     "kernd: runCode python, 4 callers", "rate", ">=",
      ("kern-sandbox: runCode python, 4 callers", 0, 2.5)),
     ("1 GiB of output, beside the bare pipe", "kernd 1 GiB of output", "rate", ">=",
      ("bare 1 GiB of output", 0, 0.5)),

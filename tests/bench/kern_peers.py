@@ -116,9 +116,9 @@ def measure(found, spares, rounds, seconds):
                 found.times("taking turns", f"{name}: {label}", times)
         if not seconds:
             return
-        contenders["kernd on bubblewrap"] = stack.enter_context(_daemon(spares, "--engine", "bubblewrap"))
-        contenders["kernd with templates"] = stack.enter_context(_daemon(
-            spares, "--engine", "bubblewrap", "--templates", "1"))
+        contenders["kernd, booted boxes"] = stack.enter_context(_daemon(
+            spares, "--engine", "bubblewrap", "--templates", "0"))
+        contenders["kernd"] = stack.enter_context(_daemon(spares, "--engine", "bubblewrap"))
         rates = side_by_side.load_in_turns(list(contenders.values()), CALLERS, "python", seconds)
         for name, rate in zip(contenders, rates):
             found.rate(f"saturation, {CALLERS} callers in turn", f"{name}: runCode python, {CALLERS} callers", rate)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python boxes that are forked of a warm interpreter, beside booted ones: what `--templates 1` gives.
+"""Python boxes that are forked of a warm interpreter, beside booted ones (`--templates 0`).
 
     tests/bench/templates.py [--rounds 200] [--seconds 3] [--silence 3] [--rate 250]
 

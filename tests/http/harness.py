@@ -14,7 +14,8 @@ logged its token or a value that a test called secret.
 Environment: KERND (the program to test), KERND_TEST_SLOW (factor for every time limit, for emulated
 or sanitized runs), MUST_WORK=1 (a skip is a failure), KERND_TEST_ENGINE=kern (daemons that are not
 told otherwise use the engine kern, with the program KERN_BIN and an image of this host's programs),
-KERND_TEST_TEMPLATES=1 (python boxes are forked in every test that does not say otherwise).
+KERND_TEST_TEMPLATES=0 (python boxes are booted in every test that does not say otherwise; else they
+are forked once a daemon has a template, and booted before).
 """
 import base64
 import concurrent.futures
@@ -110,7 +111,8 @@ def wait_for_none(find):
 # Boxes that wait would be seen by tests that look whether any is left: test_spares.py has its own,
 # test_templates.py those with templates.
 SPARES = "0"
-TEMPLATES = os.environ.get("KERND_TEST_TEMPLATES", "0")
+TEMPLATES = ["--templates", os.environ["KERND_TEST_TEMPLATES"]] \
+    if "KERND_TEST_TEMPLATES" in os.environ else []
 
 
 class Daemon:
@@ -150,7 +152,7 @@ class Daemon:
         return [*self.wrapper, KERND, "serve", "--listen", f"127.0.0.1:{self.port}",
                 "--listen", f"unix:{self.socket_path}", "--state", self.state,
                 "--runtime", self.runtime, "--log-level", "debug", "--spares", SPARES,
-                "--templates", TEMPLATES, *user, *self.engine(), *self.arguments]
+                *TEMPLATES, *user, *self.engine(), *self.arguments]
 
     def spawn(self):
         """Starts the process without waiting for it to be ready."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Daemons that fork python boxes of a warm interpreter."""
+import os
+import shutil
+
 import census
 import harness
 
@@ -12,6 +15,18 @@ def wait_for_template(daemon):
     daemon.run_code("1")
     census.wait_until(lambda: daemon.get("/v1/stats").json["templates"] > 0, harness.seconds(20),
                       "a template")
+
+
+def broken_library(place):
+    """All that boxes need, and what templates need is no library: a directory below that one."""
+    library = os.path.join(place, "library")
+    os.mkdir(library)
+    for entry in os.scandir(os.path.dirname(harness.KERND)):
+        if entry.name.startswith(("driver", "kernd-")) and entry.is_file():
+            shutil.copy(entry.path, library)
+    with open(os.path.join(library, "kernd-template.so"), "w", encoding="ascii") as file:
+        file.write("none")
+    return library
 
 
 class Templated:

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 import harness
+import templatekit
 
 STUB = """#!/bin/sh
 case "$*" in *--version*) echo 'bubblewrap 0.8.0'; exit 0;; esac
@@ -51,9 +52,20 @@ class Doctor(unittest.TestCase):
         self.assertRegex(found["box"]["found"], r"takes [\d.]+ ms, the first [\d.]+ ms")
         self.assertRegex(found["python"]["found"], r"^3\.\d+")
         self.assertRegex(found["engine"]["found"], r"^bubblewrap \d")
+        self.assertRegex(found["templates"]["found"], r"python in a box that is forked takes [\d.]+ ms")
         for name in ("kernel", "clock", "descriptors", "state", "runtime", "disk", "account",
                      "library", "box", "python", "bash", "namespaces", "apparmor", "address"):
             self.assertEqual(found[name]["status"], "ok", found[name])
+
+    def test_boxes_that_are_not_forked(self):
+        for arguments, why in ((("--templates", "0"), "each box is booted: the setting templates is 0"),
+                               (("--memory-budget-mb", "300"), "each box is booted: the memory of all "
+                                                               "boxes is too small to keep one")):
+            _, found, _ = self.doctor(*arguments)
+            self.assertEqual((found["templates"]["status"], found["templates"]["found"]), ("ok", why))
+        _, found, _ = self.doctor("--library", templatekit.broken_library(self.place))
+        self.assertEqual(found["templates"]["status"], "warn")
+        self.assertRegex(found["templates"]["found"], "^boxes of python are booted: .+")
 
     def test_for_people(self):
         done = subprocess.run([harness.KERND, "doctor", "--workers", "none"], capture_output=True,

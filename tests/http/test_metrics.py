@@ -47,7 +47,7 @@ class Metrics(sessionkit.Case):
         ((_, labels), value), = build.samples.items()
         self.assertEqual((value, dict(labels)["engine"]), (1, harness.ENGINE or "bubblewrap"))
         for name in ("kernd_queue_length", "kernd_queue_limit", "kernd_callers", "kernd_executions_running",
-                     "kernd_boxes", "kernd_kernels", "kernd_spare_takes_total",
+                     "kernd_boxes", "kernd_kernels", "kernd_spare_takes_total", "kernd_forks_total",
                      "kernd_step_duration_seconds", "kernd_journal_bytes", "kernd_snapshot_bytes",
                      "kernd_store_writes_dropped_total", "kernd_http_connections"):
             self.assertIn(name, found)

@@ -9,7 +9,7 @@ import unittest
 import census
 import harness
 import kernelkit
-from templatekit import Templated, WITH_TEMPLATES, wait_for_template
+from templatekit import Templated, WITH_TEMPLATES, broken_library, wait_for_template
 
 # What makes a box, told by a program in it: the same whether it was booted or forked.
 PORTRAIT = """
@@ -277,6 +277,72 @@ class Ends(Templated, kernelkit.Case):
         self.assertEqual(harness.parallel(20, one), [f"{n}\n" for n in range(20)])
         ran = self.daemon.get(f"/v1/sessions/{session}/files/ran").body.decode().split()
         self.assertEqual(sorted(ran, key=int), [str(n) for n in range(20)])
+
+
+class Memory(kernelkit.Case):
+    """What templates hold of the memory of all boxes is there for calls that wait for it."""
+
+    daemon_arguments = (*WITH_TEMPLATES, "--memory-budget-mb", "600", "--spares", "2")
+
+    def check_up(self, templates):
+        self.assertEqual(self.daemon.get("/v1/stats").json["templates"], templates)
+
+    def test_one_gives_way(self):
+        wait_for_template(self.daemon)
+        self.assert_success(self.run_command(["true"], memoryMb=600, queueTimeoutS=20))
+        self.check_up(0)
+        result = self.run_code("print(1)", memoryMb=500)
+        self.assertEqual((result["stdout"], result["usage"]["source"]), ("1\n", "cold"))
+        self.assertIsNone(self.daemon.get("/v1/capabilities").json["templates"]["problem"])
+
+
+class MemoryBesideKernels(Memory):
+    def test_one_gives_way(self):
+        """Also with a box under way, once it is asked for no more: that goes on."""
+        wait_for_template(self.daemon)
+        session = self.new_session(memoryMb=200)
+        kernel = self.daemon.post(f"/v1/sessions/{session}/kernels", {}).json["id"]
+        cells = f"/v1/sessions/{session}/kernels/{kernel}/cells"
+        self.assert_success(self.daemon.result(cells, {"code": "n = 6"}))
+        self.check_up(1)
+        self.assert_success(self.run_command(["true"], memoryMb=565, queueTimeoutS=40))
+        self.check_up(0)
+        self.assert_success(self.daemon.result(cells, {"code": "print(7 * n)"}), "42\n")
+
+
+class SmallMemory(harness.Case):
+    daemon_arguments = (*WITH_TEMPLATES, "--memory-budget-mb", "300")
+
+    def test_there_are_none(self):
+        told = self.daemon.get("/v1/capabilities").json["templates"]
+        self.assertEqual((told["languages"], told["up"], told["problem"]),
+                         ([], 0, "the memory of all boxes is too small to keep one"))
+        for _ in range(3):
+            self.assertEqual(self.run_code("1")["usage"]["source"], "cold")
+        self.assertEqual(self.daemon.log().count("no_templates"), 1)
+
+
+class Broken(harness.Case):
+    daemon_arguments = WITH_TEMPLATES
+
+    @classmethod
+    def make_daemon(cls):
+        daemon = super().make_daemon()
+        daemon.arguments += ["--library", broken_library(daemon.home)]
+        return daemon
+
+    def test_boxes_are_booted(self):
+        """Where no template comes up: each call is answered, and the reason is told, once in the log."""
+        def tried():
+            self.assertEqual(self.run_code("1")["usage"]["source"], "cold")
+            return self.daemon.log().count("no_template") > 2
+        census.wait_until(tried, harness.seconds(20), "three templates that failed")
+        told = self.daemon.get("/v1/capabilities").json["templates"]
+        self.assertEqual((told["languages"], told["up"]), (["python"], 0))
+        lines = [line for line in self.daemon.log().splitlines() if "no_template" in line]
+        self.assertIn(told["problem"], lines[0])
+        self.assertEqual([line for line in lines if "level=warning" in line], lines[:1])
+        self.assertEqual(self.run_code("1")["usage"]["source"], "cold")
 
 
 class Neighbours(Templated, kernelkit.Case):

@@ -106,6 +106,41 @@ static void one_that_can_not_fit_beside_lasting_claims_holds_up_nobody(void **st
     budget_free(budget);
 }
 
+/* Told is what the smallest claim lacks that waits, or the one for which all is kept. */
+static void what_is_missing_is_told(void **state)
+{
+    struct budget *budget = budget_new(100);
+    struct budget_claim held = { .amount = 0 };
+    struct budget_claim small = { .amount = 0 };
+    struct budget_claim large = { .amount = 0 };
+
+    (void)state;
+    assert_int_equal(budget_missing(budget), 0);
+    assert_true(budget_raise(budget, &held, 70));
+    assert_int_equal(budget_missing(budget), 0); /* nobody waits */
+    assert_false(budget_raise(budget, &large, 90));
+    assert_int_equal(budget_missing(budget), 60);
+    assert_false(budget_raise(budget, &small, 40));
+    assert_int_equal(budget_missing(budget), 10);
+    (void)budget_lower(budget, &held, 60);
+    assert_int_equal(budget_missing(budget), 0); /* it fits, once it is asked again */
+    assert_true(budget_raise(budget, &small, 40));
+    assert_int_equal(budget_missing(budget), 90);
+    (void)budget_lower(budget, &small, 0);
+    for (int i = 0; i < BUDGET_PASSES; i++) {
+        assert_true(budget_raise(budget, &small, 1));
+        (void)budget_lower(budget, &small, 0);
+    }
+    assert_false(budget_raise(budget, &large, 90));
+    assert_false(budget_raise(budget, &small, 45));
+    assert_int_equal(budget_missing(budget), 50); /* of the large one, which comes first */
+    assert_true(budget_forget(budget, &large));
+    assert_int_equal(budget_missing(budget), 5);
+    (void)budget_forget(budget, &small);
+    assert_int_equal(budget_missing(budget), 0);
+    budget_free(budget);
+}
+
 static void spares_take_what_nobody_waits_for(void **state)
 {
     struct budget *budget = budget_new(100);
@@ -132,6 +167,7 @@ int main(void)
         cmocka_unit_test(a_large_claim_is_not_passed_for_ever),
         cmocka_unit_test(what_is_not_wanted_any_more_keeps_nothing),
         cmocka_unit_test(one_that_can_not_fit_beside_lasting_claims_holds_up_nobody),
+        cmocka_unit_test(what_is_missing_is_told),
         cmocka_unit_test(spares_take_what_nobody_waits_for),
     };
 

@@ -14,7 +14,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "lib/box/box_internal.h"
+#include "lib/sandbox/reserve.h"
 #include "lib/sandbox/sandbox_internal.h"
+#include "lib/sandbox/spares.h"
 #include "lib/sandbox/templates_internal.h"
 
 /* The one thread of the lane is taken, so that what is ordered stays as it was ordered. */
@@ -51,6 +53,11 @@ static int set_up(void **state)
     struct err err = ERR_INIT;
 
     fixture->sandbox.budget = budget_new(UINT64_C(1) << 30);
+    fixture->sandbox.pool = pool_new("run", 1, 16, &err);
+    assert_non_null(fixture->sandbox.pool);
+    fixture->sandbox.background = pool_new("background", 1, 16, &err);
+    assert_non_null(fixture->sandbox.background);
+    fixture->templates.max = 8;
     fixture->templates.sandbox = &fixture->sandbox;
     fixture->templates.lane = pool_new("template", 1, 16, &err);
     assert_non_null(fixture->templates.lane);
@@ -84,6 +91,9 @@ static int tear_down(void **state)
         fixture->templates.first = first->next;
         templates_boot_free(first);
     }
+    templates_note_age(&fixture->templates, INT64_MAX);
+    pool_free(fixture->sandbox.pool);
+    pool_free(fixture->sandbox.background);
     budget_free(fixture->sandbox.budget);
     free(fixture);
     return 0;
@@ -161,7 +171,7 @@ static void one_that_failed_is_ordered_again(void **state)
     fixture->old->forks = TEMPLATES_FORKS_MAX;
     templates_boot_renew(fixture->old);
     fixture->templates.first->state = TEMPLATE_RETIRED;
-    templates_boot_failed(&fixture->templates, "of a test");
+    templates_boot_failed(&fixture->templates, &fixture->old->kind, "of a test");
     templates_boot_renew(fixture->old);
     assert_int_equal(count(fixture, TEMPLATE_BOOTING), 1);
 }
@@ -172,6 +182,7 @@ static void one_of_a_callers_places_is_for_the_second_call(void **state)
     struct fixture *fixture = *state;
     char place[] = "/srv/0";
     struct templates_kind kind = { .cpus = 1, .workspace = place, .inode = 7 };
+    int notes = 0;
 
     templates_boot(&fixture->templates, &kind);
     assert_int_equal(count(fixture, TEMPLATE_BOOTING), 0);
@@ -186,7 +197,10 @@ static void one_of_a_callers_places_is_for_the_second_call(void **state)
         kind.inode = 100 + (uint64_t)i;
         templates_boot(&fixture->templates, &kind);
     }
-    assert_int_equal(count(fixture, TEMPLATE_WANTED), 16);
+    for (const struct templates_note *at = fixture->templates.notes; at != NULL; at = at->next) {
+        notes++;
+    }
+    assert_int_equal(notes, 16);
     kind.inode = 100;
     templates_boot(&fixture->templates, &kind);
     kind.inode = 149;
@@ -208,6 +222,27 @@ static void one_that_is_unused_makes_way(void **state)
     assert_int_equal(fixture->old->state, TEMPLATE_UP);
     fixture->old->used_ns -= 60 * CLOCK_NS_PER_S;
     templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 9 });
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 8);
+    assert_int_equal(fixture->old->state, TEMPLATE_RETIRED);
+}
+
+/* Nobody keeps all others from having one by calls of many kinds. */
+static void one_makes_way_for_the_common_kind(void **state)
+{
+    struct fixture *fixture = *state;
+    struct templates_kind kind = { .cpus = 1.5 };
+
+    fixture->sandbox.defaults.cpus = 1.5;
+    for (int i = 2; i <= 8; i++) {
+        templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = i });
+    }
+    kind.inode = kind.device = 1;
+    kind.workspace = alloc_text("/srv/0");
+    templates_boot(&fixture->templates, &kind);
+    templates_boot(&fixture->templates, &kind);
+    assert_int_equal(fixture->old->state, TEMPLATE_UP);
+    templates_kind_done(&kind);
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 1.5 });
     assert_int_equal(count(fixture, TEMPLATE_BOOTING), 8);
     assert_int_equal(fixture->old->state, TEMPLATE_RETIRED);
 }
@@ -249,6 +284,230 @@ static void one_that_is_replaced_still_hears_its_orders(void **state)
     (void)close(ends[1]);
 }
 
+/* Told from the others by its kind; used so long ago. */
+static struct template *add_up(struct fixture *fixture, double cpus, int64_t unused_s)
+{
+    struct template *template = alloc_zero(1, sizeof(*template));
+
+    *template = (struct template){ .templates = &fixture->templates,
+                                   .state = TEMPLATE_UP,
+                                   .kind = { .cpus = cpus },
+                                   .next = fixture->templates.first };
+    template->born_ns = clock_mono_ns();
+    template->used_ns = template->born_ns - unused_s *CLOCK_NS_PER_S;
+    assert_true(budget_raise_spare(fixture->sandbox.budget, &template->memory, TEMPLATES_BYTES));
+    fixture->templates.first = template;
+    return template;
+}
+
+static bool is_there(const struct fixture *fixture, double cpus)
+{
+    for (const struct template *at = fixture->templates.first; at != NULL; at = at->next) {
+        if (at->kind.cpus >= cpus && at->kind.cpus <= cpus) {
+            return at->state == TEMPLATE_UP;
+        }
+    }
+    return false;
+}
+
+static void check_there(const struct fixture *fixture, bool second, bool third, bool fourth)
+{
+    assert_int_equal(is_there(fixture, 2), second);
+    assert_int_equal(is_there(fixture, 3), third);
+    assert_int_equal(is_there(fixture, 4), fourth);
+    assert_true(is_there(fixture, 5)); /* see each test */
+}
+
+/*
+ * The second was used just now, the third a while ago, both have no box; the fourth, not used for
+ * longest, has one, so it comes behind them; the fifth has boxes and is asked for more.
+ */
+static struct template *add_four(struct fixture *fixture)
+{
+    struct template *fourth;
+
+    fixture->old->memory.amount = 0; /* it holds nothing, so it has nothing to give */
+    add_up(fixture, 2, 0);
+    add_up(fixture, 3, 20);
+    fourth = add_up(fixture, 4, 60);
+    fourth->users = 1;
+    add_up(fixture, 5, 0)->users = 1;
+    return fourth;
+}
+
+static void as_few_end_as_do(void **state)
+{
+    struct fixture *fixture = *state;
+    struct budget_stats memory;
+
+    add_four(fixture);
+    templates_yield(&fixture->templates, 1);
+    check_there(fixture, true, false, true);
+    templates_yield(&fixture->templates, TEMPLATES_BYTES);
+    check_there(fixture, false, false, true);
+    budget_stats(fixture->sandbox.budget, &memory);
+    assert_int_equal(memory.used, 2 * TEMPLATES_BYTES);
+}
+
+static void one_with_boxes_ends_when_it_is_not_asked_for_more(void **state)
+{
+    struct fixture *fixture = *state;
+    struct template *fourth = add_four(fixture);
+    struct budget_stats memory;
+
+    templates_yield(&fixture->templates, 2 * TEMPLATES_BYTES + 1);
+    check_there(fixture, false, false, false);
+    assert_int_equal(fourth->state, TEMPLATE_RETIRED);
+    budget_stats(fixture->sandbox.budget, &memory);
+    assert_int_equal(memory.used, 2 * TEMPLATES_BYTES); /* one is about to order of it */
+    fourth->users = 0;
+    templates_boot_let_go(fourth);
+    budget_stats(fixture->sandbox.budget, &memory);
+    assert_int_equal(memory.used, TEMPLATES_BYTES);
+}
+
+static void none_ends_for_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    add_four(fixture);
+    templates_yield(&fixture->templates, 3 * TEMPLATES_BYTES + 1);
+    check_there(fixture, true, true, true);
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 9 });
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 1);
+}
+
+static void what_gave_way_stays_away_for_a_while(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct templates_kind kind = { .cpus = 9 };
+
+    add_four(fixture);
+    templates_yield(&fixture->templates, 1);
+    templates_boot(&fixture->templates, &kind);
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 0);
+    fixture->templates.yielded_ns -= 11 * CLOCK_NS_PER_S;
+    templates_boot(&fixture->templates, &kind);
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 1);
+}
+
+static void one_that_boots_gives_way_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct template *booting;
+    struct budget_stats memory;
+
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 9 });
+    booting = fixture->templates.first;
+    templates_start(&fixture->templates);
+    assert_true(booting->sent);
+    templates_yield(&fixture->templates, 1);
+    budget_stats(fixture->sandbox.budget, &memory);
+    assert_int_equal(memory.used, 0);
+    assert_int_equal(booting->state, TEMPLATE_BOOTING); /* its thread ends it */
+    assert_int_not_equal(cancel_get(&booting->cancel), CANCEL_NONE);
+    templates_yield(&fixture->templates, 1); /* there is nothing more to have of it */
+    assert_true(pool_withdraw(fixture->templates.lane, &booting->job));
+    booting->job.run(&booting->job);
+    assert_int_equal(booting->state, TEMPLATE_RETIRED);
+    assert_null(fixture->templates.notes);
+}
+
+/* Behind the spare for the next call, that is. */
+static void what_is_ordered_boots_when_it_is_said(void **state)
+{
+    struct fixture *fixture = *state;
+
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 9 });
+    assert_int_equal(pool_position(fixture->templates.lane, &fixture->templates.first->job), -1);
+    templates_start(&fixture->templates);
+    assert_int_equal(pool_position(fixture->templates.lane, &fixture->templates.first->job), 0);
+    templates_start(&fixture->templates);
+}
+
+static void those_that_fail_are_left_alone_for_longer_each_time(void **state)
+{
+    struct fixture *fixture = *state;
+    const int64_t pauses_s[] = { 60, 120, 240, 480, 960, 1920, 3840, 3840 };
+    char module[] = "unfit";
+    char *modules[] = { module };
+    const struct templates_kind kind = { .cpus = 1, .preload = { .items = modules, .count = 1 } };
+
+    templates_boot_failed(&fixture->templates, &kind, "of a test");
+    templates_boot_failed(&fixture->templates, &kind, "of a test");
+    templates_boot(&fixture->templates, &kind);
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 1);
+    for (size_t i = 0; i < sizeof(pauses_s) / sizeof(pauses_s[0]); i++) {
+        fixture->templates.first->state = TEMPLATE_RETIRED;
+        templates_boot_failed(&fixture->templates, &kind, "of a test");
+        fixture->templates.notes->failed_ns -= (pauses_s[i] - 1) * CLOCK_NS_PER_S;
+        templates_boot(&fixture->templates, &kind);
+        assert_int_equal(count(fixture, TEMPLATE_BOOTING), 0);
+        fixture->templates.notes->failed_ns -= 2 * CLOCK_NS_PER_S;
+        templates_boot(&fixture->templates, &kind);
+        assert_int_equal(count(fixture, TEMPLATE_BOOTING), 1);
+    }
+    /* That says nothing of others. */
+    templates_boot_failed(&fixture->templates, &kind, "of a test");
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 2 });
+    assert_int_equal(count(fixture, TEMPLATE_BOOTING), 2);
+}
+
+static void a_small_budget_has_none(void **state)
+{
+    struct sandbox sandbox = { .budget = budget_new(UINT64_C(380) << 20) };
+    struct templates *templates = templates_new(&sandbox, true, NULL);
+    struct templates_stats stats;
+
+    (void)state;
+    assert_non_null(templates);
+    templates_stats(templates, &stats);
+    assert_false(stats.enabled);
+    assert_string_equal(stats.why, "the memory of all boxes is too small to keep one");
+    templates_free(templates);
+    templates = templates_new(&sandbox, false, NULL);
+    templates_stats(templates, &stats);
+    assert_string_equal(stats.why, ""); /* nobody wanted any */
+    templates_free(templates);
+    budget_free(sandbox.budget);
+}
+
+struct waiter {
+    struct pool_job job;
+    struct budget_claim memory;
+    sem_t ran;
+};
+
+static void note(struct pool_job *job)
+{
+    (void)sem_post(&CONTAINER_OF(job, struct waiter, job)->ran);
+}
+
+/* From the pool that finds no memory to the template that ends for it. */
+static void a_call_that_waits_gets_the_memory(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sandbox *sandbox = &fixture->sandbox;
+    struct waiter waiter = { .job = { .run = note, .drop = drop } };
+    struct pool_rules rules = { .budget = sandbox->budget, .short_of = reserve_ask };
+
+    sandbox->templates = &fixture->templates;
+    sandbox->spares = spares_new(sandbox, 0, NULL);
+    rules.context = sandbox->reserve = reserve_new(sandbox, NULL);
+    assert_non_null(sandbox->reserve);
+    pool_set_rules(sandbox->pool, &rules);
+    add_up(fixture, 2, 0);
+    waiter.job.claim = &waiter.memory;
+    waiter.job.need = (UINT64_C(1) << 30) - TEMPLATES_BYTES + 1;
+    (void)sem_init(&waiter.ran, 0, 0);
+    assert_int_equal(pool_submit(sandbox->pool, &waiter.job, NULL), 0);
+    assert_int_equal(sem_wait(&waiter.ran), 0);
+    pool_end(sandbox->pool);
+    reserve_free(sandbox->reserve); /* with its thread: the list is looked at */
+    assert_false(is_there(fixture, 2));
+    spares_free(sandbox->spares);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,8 +522,20 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_of_a_callers_places_is_for_the_second_call, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(one_that_is_unused_makes_way, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_makes_way_for_the_common_kind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_is_replaced_still_hears_its_orders, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(as_few_end_as_do, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_with_boxes_ends_when_it_is_not_asked_for_more, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(none_ends_for_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_gave_way_stays_away_for_a_while, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_boots_gives_way_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_ordered_boots_when_it_is_said, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(those_that_fail_are_left_alone_for_longer_each_time, set_up,
+                                        tear_down),
+        cmocka_unit_test(a_small_budget_has_none),
+        cmocka_unit_test_setup_teardown(a_call_that_waits_gets_the_memory, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

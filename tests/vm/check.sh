@@ -73,7 +73,7 @@ for place; do
     "$here/${run[0]}" "${run[@]:1}" --copy "$stage/tree:/home/dev/kernd" --chdir /home/dev/kernd \
       --env "KERND_TEST_SLOW=$slow" --env "KERND_TEST_ENFORCED=$means" \
       --env "KERND_TEST_LANDLOCK=$landlock" --env MUST_WORK=1 \
-      --env "KERND_TEST_TEMPLATES=${KERND_TEST_TEMPLATES:-0}" \
+      ${KERND_TEST_TEMPLATES:+--env "KERND_TEST_TEMPLATES=$KERND_TEST_TEMPLATES"} \
       -- python3 -B tests/http/run.py --jobs 1 ${ONLY:+--only "$ONLY"} tests/chosen |
       tee "$stage/output"
     rc=${PIPESTATUS[0]}

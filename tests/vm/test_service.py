@@ -62,7 +62,7 @@ def of_cgroup(box, name):
 
 
 class UserService(unittest.TestCase):
-    arguments = f"--templates {harness.TEMPLATES}"
+    arguments = " ".join(harness.TEMPLATES)
 
     @classmethod
     def setUpClass(cls):
