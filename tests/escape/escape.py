@@ -31,6 +31,9 @@ def need_root():
 class EscapeCase(harness.Case):
     """`attempt` for one probe: refused or killed in the box, successful on the host."""
 
+    # Each probe in a booted box; test_forked.py has them again, in forked ones.
+    daemon_arguments = ("--templates", "0")
+
     def control(self, name, *arguments, where=PLAIN, prepare=""):
         """The probe on the host. Fails the test unless it gets through there."""
         folder = tempfile.mkdtemp(prefix="kernd-control-")
