@@ -49,7 +49,8 @@ static void check_refusal(const struct err *err)
     struct json_object *problem = NULL;
 
     require(err->code == ERR_BAD_JSON || err->code == ERR_UNKNOWN_FIELD ||
-            err->code == ERR_BAD_VALUE || err->code == ERR_BAD_PATH);
+            err->code == ERR_BAD_VALUE || err->code == ERR_BAD_PATH ||
+            err->code == ERR_NOT_SUPPORTED_HERE);
     api_reply_init(&reply);
     problem_reply(&reply, err, "/v1/run", "r");
     problem = json_in_parse(reply.body.data, reply.body.size, NULL);
