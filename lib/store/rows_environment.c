@@ -135,8 +135,7 @@ int rows_environment_delete(struct store *store, const char *id, struct err *err
     store_enter(store);
     statement_begin(&s, store, "DELETE FROM environments WHERE id = ?1");
     statement_text(&s, 1, id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }

@@ -105,8 +105,7 @@ static int put_write(struct store *store, struct writer_job *job, struct err *er
                            " finished_ms = ?9, code_size = ?10, code_sha256 = NULLIF(?11, ''),"
                            " exit_code = ?12, fault = NULLIF(?13, ''), summary = ?14");
     bind_row(&s, &put->row);
-    (void)statement_row(&s);
-    return statement_end(&s, err);
+    return statement_run(&s, err);
 }
 
 static void put_drop(struct writer_job *job)
@@ -125,8 +124,7 @@ int rows_execution_remove(struct store *store, const char *id, struct err *err)
     store_enter(store);
     statement_begin(&s, store, "DELETE FROM executions WHERE id = ?1");
     statement_text(&s, 1, id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -225,8 +223,7 @@ int rows_execution_lose(struct store *store, int64_t now_ms, size_t *ret_count, 
                          "UPDATE executions SET state = 'done', fault = 'lost', finished_ms = ?1"
                          " WHERE state <> 'done'");
     statement_int(&s, 1, now_ms);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     if (result == 0) {
         *ret_count = (size_t)s.changes;
@@ -250,8 +247,7 @@ int rows_execution_expire(struct store *store, int64_t before_ms, uint64_t keep_
     statement_int(&s, 1, before_ms);
     statement_int(&s, 2, keep_max > INT64_MAX ? INT64_MAX : (int64_t)keep_max - 1);
     statement_int(&s, 3, EXPIRE_BATCH);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     if (result == 0) {
         *ret_count = (size_t)s.changes;

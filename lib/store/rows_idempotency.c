@@ -93,8 +93,7 @@ int rows_idempotency_start(struct store *store, uint64_t caller, const char *key
     statement_int(&s, 1, (int64_t)caller);
     statement_text(&s, 2, key);
     statement_text(&s, 3, execution_id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -115,8 +114,7 @@ int rows_idempotency_finish(struct store *store, const struct rows_idempotency *
     statement_int(&s, 3, row->status);
     statement_text(&s, 4, row->answer);
     statement_text(&s, 5, row->execution_id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -132,8 +130,7 @@ int rows_idempotency_release(struct store *store, uint64_t caller, const char *k
                     " WHERE caller = ?1 AND key = ?2 AND status = 0");
     statement_int(&s, 1, (int64_t)caller);
     statement_text(&s, 2, key);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -151,8 +148,7 @@ int rows_idempotency_unbind(struct store *store, uint64_t caller, const char *ke
     statement_int(&s, 1, (int64_t)caller);
     statement_text(&s, 2, key);
     statement_text(&s, 3, execution_id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -168,8 +164,7 @@ int rows_idempotency_lose(struct store *store, struct err *err)
                     " WHERE status = 0 AND (execution_id IS NULL OR NOT EXISTS"
                     " (SELECT 1 FROM executions WHERE id = execution_id))");
     statement_int(&s, 1, ROWS_IDEMPOTENCY_LOST);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -182,8 +177,7 @@ int rows_idempotency_expire(struct store *store, int64_t now_ms, struct err *err
     store_enter(store);
     statement_begin(&s, store, "DELETE FROM idempotency_keys WHERE expires_ms <= ?1");
     statement_int(&s, 1, now_ms);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }

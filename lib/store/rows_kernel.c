@@ -88,8 +88,7 @@ int rows_kernel_update(struct store *store, const struct rows_kernel *row, struc
     statement_text(&s, 4, row->reason);
     statement_int(&s, 5, (int64_t)row->cells);
     statement_int(&s, 6, row->ended_ms);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result == 0 && s.changes == 0 ? not_found(err) : result;
 }
@@ -166,8 +165,7 @@ int rows_kernel_delete(struct store *store, const char *session_id, const char *
     statement_begin(&s, store, "DELETE FROM kernels WHERE session_id = ?1 AND id = ?2");
     statement_text(&s, 1, session_id);
     statement_text(&s, 2, id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -183,8 +181,7 @@ int rows_kernel_lose(struct store *store, const char *reason, int64_t now_ms, st
                          " WHERE state <> 'dead'");
     statement_text(&s, 1, reason);
     statement_int(&s, 2, now_ms);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }

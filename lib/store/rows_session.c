@@ -203,8 +203,7 @@ int rows_session_delete(struct store *store, const char *id, struct err *err)
     store_enter(store);
     statement_begin(&s, store, "DELETE FROM sessions WHERE id = ?1");
     statement_text(&s, 1, id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -228,8 +227,7 @@ static int touch_write(struct store *store, struct writer_job *job, struct err *
     statement_text(&s, 1, touch->id);
     statement_int(&s, 2, touch->used_ms);
     statement_int(&s, 3, touch->expires_ms);
-    (void)statement_row(&s);
-    return statement_end(&s, err);
+    return statement_run(&s, err);
 }
 
 static void touch_drop(struct writer_job *job)

@@ -69,8 +69,7 @@ static int remove_row(struct store *store, const char *id, struct err *err)
 
     statement_begin(&s, store, "DELETE FROM snapshots WHERE id = ?1");
     statement_text(&s, 1, id);
-    (void)statement_row(&s);
-    return statement_end(&s, err);
+    return statement_run(&s, err);
 }
 
 int rows_snapshot_insert(struct store *store, const struct rows_snapshot *row, struct err *err)

@@ -26,8 +26,7 @@ int rows_token_insert(struct store *store, const struct rows_token *row, struct 
     statement_int(&s, 5, (int64_t)row->caller);
     statement_int(&s, 6, row->created_ms);
     statement_int(&s, 7, row->expires_ms);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     return result;
 }
@@ -40,8 +39,7 @@ int rows_token_delete(struct store *store, const char *id, struct err *err)
     store_enter(store);
     statement_begin(&s, store, "DELETE FROM tokens WHERE id = ?1");
     statement_text(&s, 1, id);
-    (void)statement_row(&s);
-    result = statement_end(&s, err);
+    result = statement_run(&s, err);
     store_leave(store);
     if (result == 0 && s.changes == 0) {
         return err_set(err, ERR_TOKEN_NOT_FOUND, 0, "there is no token by that id");

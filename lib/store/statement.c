@@ -134,6 +134,12 @@ int statement_end(struct statement *statement, struct err *err)
     return result;
 }
 
+int statement_run(struct statement *statement, struct err *err)
+{
+    (void)statement_row(statement);
+    return statement_end(statement, err);
+}
+
 bool statement_is_conflict(const struct statement *statement)
 {
     return statement->code == SQLITE_CONSTRAINT_PRIMARYKEY ||

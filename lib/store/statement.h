@@ -40,7 +40,7 @@ void statement_begin_once(struct statement *statement, struct store *store, cons
 void statement_text(struct statement *statement, int index, const char *text);
 void statement_int(struct statement *statement, int index, int64_t value);
 
-/* The next row: true, or false at the end or on failure. Also runs statements without rows. */
+/* The next row: true, or false at the end or on failure. */
 bool statement_row(struct statement *statement);
 
 /* Of the current row, 0 is the first. A fresh string (the caller frees), NULL for SQL's NULL. */
@@ -54,6 +54,9 @@ void statement_column_copy(struct statement *statement, int column, char *out, s
 
 /* Resets or finalizes. 0, or -1 with err when anything failed since statement_begin. */
 int statement_end(struct statement *statement, struct err *err);
+
+/* Runs one that has no rows to tell, and ends it: 0 or -1, as statement_end. */
+int statement_run(struct statement *statement, struct err *err);
 
 /* Was the failure a row that is there already (a primary key, a unique name)? */
 bool statement_is_conflict(const struct statement *statement);

@@ -144,8 +144,7 @@ static int mark(struct store *store, const char *value, struct err *err)
                          "INSERT INTO marks (name, value) VALUES ('stopped', ?1) "
                          "ON CONFLICT (name) DO UPDATE SET value = ?1");
     statement_text(&s, 1, value);
-    (void)statement_row(&s);
-    return statement_end(&s, err);
+    return statement_run(&s, err);
 }
 
 static int write_running(struct store *store, struct writer_job *job, struct err *err)
