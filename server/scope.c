@@ -116,12 +116,11 @@ static int put(int directory, const char *file, const char *text)
 /* A predecessor's, as far as nothing lives in it; it could not remove what root had made. */
 static void remove_old(int parent, const char *name)
 {
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    CLEANUP_DIR DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    CLEANUP_DIR DIR *list =
+        fd_take_dir(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     const struct dirent *entry;
 
     if (list == NULL) {
-        fd_close(fd);
         return;
     }
     while ((entry = readdir(list)) != NULL) {
@@ -142,15 +141,10 @@ static bool is_dead(const char *pid)
 
 static void sweep(int parent)
 {
-    int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP_DIR DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    CLEANUP_DIR DIR *list = fd_take_dir(openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const struct dirent *entry;
 
-    if (list == NULL) {
-        fd_close(fd);
-        return;
-    }
-    while ((entry = readdir(list)) != NULL) {
+    while (list != NULL && (entry = readdir(list)) != NULL) {
         if (text_starts_with(entry->d_name, NAME) && is_dead(entry->d_name + strlen(NAME))) {
             remove_old(parent, entry->d_name);
         }

@@ -184,6 +184,16 @@ int fd_open_beneath(int dir, const char *path, int flags, mode_t mode)
     return (int)fd;
 }
 
+DIR *fd_take_dir(int fd)
+{
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (dir == NULL) {
+        fd_close(fd);
+    }
+    return dir;
+}
+
 char *fd_read_file(const char *path, size_t max, size_t *ret_size)
 {
     CLEANUP_BUF struct buf content = BUF_INIT(max);

@@ -5,6 +5,7 @@
 #ifndef KERND_BASE_FD_H
 #define KERND_BASE_FD_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,12 @@ int fd_read_to_end(int fd, struct buf *out, struct err *err);
  * EXDEV: would leave dir).
  */
 int fd_open_beneath(int dir, const char *path, int flags, mode_t mode);
+
+/*
+ * The directory that is open there, to be read name by name. Takes the descriptor, also when it
+ * fails; -1 is as good as none, and errno as it was. NULL with errno.
+ */
+DIR *fd_take_dir(int fd);
 
 /*
  * Reads a whole small file (at most max bytes, else EFBIG) into a fresh string that the caller

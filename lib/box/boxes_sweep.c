@@ -78,16 +78,11 @@ static void kill_launchers(const char *boxes_dir)
 
 void boxes_sweep(int boxes_fd, const char *boxes_dir)
 {
-    int listing = openat(boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP_DIR DIR *list = listing < 0 ? NULL : fdopendir(listing);
+    CLEANUP_DIR DIR *list = fd_take_dir(openat(boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     struct dirent *entry = NULL;
     bool clean = true;
 
-    if (list == NULL) {
-        fd_close(listing);
-        return;
-    }
-    while ((entry = readdir(list)) != NULL) {
+    while (list != NULL && (entry = readdir(list)) != NULL) {
         if (entry->d_name[0] != '.') {
             if (clean) {
                 kill_launchers(boxes_dir);

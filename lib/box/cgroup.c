@@ -152,15 +152,11 @@ static bool hand_on(const struct cgroup_tree *tree, const char *available, const
 
 static void sweep(struct cgroup_tree *tree)
 {
-    int fd = openat(tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP_DIR DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    CLEANUP_DIR DIR *directory =
+        fd_take_dir(openat(tree->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const struct dirent *entry;
 
-    if (directory == NULL) {
-        fd_close(fd);
-        return;
-    }
-    while ((entry = readdir(directory)) != NULL) {
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
         if (text_starts_with(entry->d_name, BOX_PREFIX)) {
             int box = openat(tree->fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

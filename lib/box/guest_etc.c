@@ -108,18 +108,13 @@ static bool is_copied(const char *name)
 
 static void find_items(int host, struct items *items)
 {
-    int listing = openat(host, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP_DIR DIR *list = listing < 0 ? NULL : fdopendir(listing);
+    CLEANUP_DIR DIR *list = fd_take_dir(openat(host, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     struct dirent *entry = NULL;
 
     for (size_t i = 0; i < sizeof(certificates) / sizeof(certificates[0]); i++) {
         add_item(items, certificates[i][0], certificates[i][1]);
     }
-    if (list == NULL) {
-        fd_close(listing);
-        return;
-    }
-    while ((entry = readdir(list)) != NULL) {
+    while (list != NULL && (entry = readdir(list)) != NULL) {
         if (is_copied(entry->d_name)) {
             add_item(items, ".", entry->d_name);
         }

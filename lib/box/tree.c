@@ -33,13 +33,7 @@ static bool is_dot(const char *name)
 /* Opens a directory itself, never through a link. */
 static DIR *open_dir(int dir, const char *name)
 {
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *opened = fd < 0 ? NULL : fdopendir(fd);
-
-    if (opened == NULL) {
-        fd_close(fd);
-    }
-    return opened;
+    return fd_take_dir(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 /* For directories of mode 0, as overlayfs makes them. fchmod(2) does not take such a descriptor. */

@@ -69,16 +69,9 @@ int shelf_make(int directory, const char *id)
 DIR *shelf_open_bucket(int directory, unsigned bucket)
 {
     char name[8];
-    DIR *dir;
-    int fd;
 
     (void)snprintf(name, sizeof(name), "%02x", bucket % BUCKETS);
-    fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (dir == NULL) {
-        fd_close(fd);
-    }
-    return dir;
+    return fd_take_dir(openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 int shelf_open(int directory, const char *id)

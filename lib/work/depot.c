@@ -107,15 +107,11 @@ void depot_remove(int depot, const char *digest)
 int depot_each(int depot, void (*visit)(void *context, const char *digest), void *context,
                struct err *err)
 {
-    int fd = openat(depot, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP_DIR DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    CLEANUP_DIR DIR *dir = fd_take_dir(openat(depot, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const struct dirent *entry;
 
     if (dir == NULL) {
-        int sys = errno;
-
-        fd_close(fd);
-        return fail(err, sys, "the directory of snapshots cannot be read");
+        return fail(err, errno, "the directory of snapshots cannot be read");
     }
     while ((entry = readdir(dir)) != NULL) {
         if (is_digest(entry->d_name)) {

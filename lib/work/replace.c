@@ -29,12 +29,10 @@ static int open_directory(int root, const char *name)
 /* All names in a directory but our own two. 0 or -1 with errno. */
 static int names_in(int directory, struct strv *names)
 {
-    int fd = open_directory(directory, ".");
-    CLEANUP_DIR DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    CLEANUP_DIR DIR *dir = fd_take_dir(open_directory(directory, "."));
     const struct dirent *entry;
 
     if (dir == NULL) {
-        fd_close(fd);
         return -1;
     }
     while ((entry = readdir(dir)) != NULL) {

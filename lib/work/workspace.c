@@ -198,15 +198,11 @@ int workspace_remove(int parent, const char *name, struct remove_left *ret_left)
 /* Nothing to keep. Without the right to look, it is taken to have something in it. */
 static bool is_empty(int parent, const char *name)
 {
-    int fd = fd_open_beneath(parent, name, DIRECTORY_FLAGS, 0);
-    CLEANUP_DIR DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    CLEANUP_DIR DIR *dir = fd_take_dir(fd_open_beneath(parent, name, DIRECTORY_FLAGS, 0));
     const struct dirent *entry;
 
     if (dir == NULL) {
-        bool gone = fd < 0 && errno == ENOENT;
-
-        fd_close(fd);
-        return gone;
+        return errno == ENOENT;
     }
     while ((entry = readdir(dir)) != NULL) {
         if (!text_equal(entry->d_name, ".") && !text_equal(entry->d_name, "..")) {
@@ -251,15 +247,14 @@ static void add_left(struct remove_left *sum, const struct remove_left *more)
 
 int workspace_purge(int parent, struct cancel *cancel, struct remove_left *ret_left)
 {
-    int fd = fd_open_beneath(parent, WORKSPACE_TRASH, DIRECTORY_FLAGS, 0);
-    CLEANUP_DIR DIR *trash = fd >= 0 ? fdopendir(fd) : NULL;
+    CLEANUP_DIR DIR *trash =
+        fd_take_dir(fd_open_beneath(parent, WORKSPACE_TRASH, DIRECTORY_FLAGS, 0));
     struct remove_left sum = { .count = 0 };
     const struct dirent *entry;
     int result = 0;
 
     if (trash == NULL) {
         sum = (struct remove_left){ .count = 1, .sys = errno, .first = WORKSPACE_TRASH };
-        fd_close(fd);
         *ret_left = sum;
         return -1;
     }
@@ -297,15 +292,11 @@ int workspace_exchange(int parent, const char *name, const char *other, struct e
 int workspace_each(int parent, void (*visit)(void *context, const char *name), void *context,
                    struct err *err)
 {
-    int fd = fd_open_beneath(parent, ".", DIRECTORY_FLAGS, 0);
-    CLEANUP_DIR DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    CLEANUP_DIR DIR *dir = fd_take_dir(fd_open_beneath(parent, ".", DIRECTORY_FLAGS, 0));
     const struct dirent *entry;
 
     if (dir == NULL) {
-        int sys = errno;
-
-        fd_close(fd);
-        return fail(err, sys, "the directory of workspaces cannot be read");
+        return fail(err, errno, "the directory of workspaces cannot be read");
     }
     while ((entry = readdir(dir)) != NULL) {
         if (path_is_name(entry->d_name) && !is_reserved(entry->d_name)) {

@@ -57,8 +57,8 @@ static int set_up(void **state)
 
 static void remove_folder(int parent, const char *name)
 {
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    CLEANUP_DIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    CLEANUP_DIR DIR *dir =
+        fd_take_dir(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     const struct dirent *entry = NULL;
 
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
@@ -296,6 +296,30 @@ static void reading_to_the_end(void **state)
     assert_int_equal(err.sys, EISDIR);
 }
 
+static void a_directory_takes_its_descriptor(void **state)
+{
+    const struct place *place = *state;
+    CLEANUP_DIR DIR *dir =
+        fd_take_dir(openat(place->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const struct dirent *entry;
+    bool seen = false;
+    int fd;
+
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        seen |= strcmp(entry->d_name, "sub") == 0;
+    }
+    assert_true(seen);
+    fd = openat(place->root, "sub/file", O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_null(fd_take_dir(fd));
+    assert_int_equal(errno, ENOTDIR);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    errno = ELOOP;
+    assert_null(fd_take_dir(-1));
+    assert_int_equal(errno, ELOOP);
+}
+
 static void whole_files(void **state)
 {
     CLEANUP_FREE char *content = NULL;
@@ -381,6 +405,7 @@ int main(void)
         cmocka_unit_test(pipes),
         cmocka_unit_test(more_than_a_pipe_holds_arrives_whole),
         WITH_PLACE(reading_to_the_end),
+        WITH_PLACE(a_directory_takes_its_descriptor),
         cmocka_unit_test(whole_files),
         WITH_PLACE(written_files_replace_old_ones),
         WITH_PLACE(a_failed_write_leaves_nothing),
