@@ -176,6 +176,7 @@ sys.modules["matplotlib.pyplot"] = m
     def test_reprs_that_fail(self):
         kernel = self.kernel()
         result = kernel.cell('class R:\n    def __repr__(self): raise ValueError("boom-42")\nR()')
+        self.assertEqual((result["exitCode"], result["fault"]), (1, None))  # as without a kernel
         everything = json.dumps(result)
         self.assertTrue("ValueError" in everything and "boom-42" in everything, result)
         self.assertIn("digits", json.dumps(kernel.cell("10**5000")))

@@ -136,6 +136,7 @@ class BadRepresentations(ResultCase):
 
     def test_raising(self):
         result = self.run_code("class R:\n def __repr__(self): raise ValueError('boom-42')\nR()")
+        self.assertEqual((result["exitCode"], result["fault"]), (1, None))  # in a kernel, too
         seen = result["stderr"] + repr(result["results"])
         self.assertIn("ValueError", seen)
         self.assertIn("boom-42", seen)
