@@ -14,10 +14,12 @@
 #include "client/lookup.h"
 #include "client/manual.h"
 #include "client/roster.h"
+#include "lib/base/nearest.h"
 #include "lib/base/text.h"
 #include "server/cli.h"
 
 #define EXIT_USAGE 2
+#define ROWS_MAX 64 /* of the roster */
 
 /* "session" alone: its commands. Returns how many there are. */
 static int print_group(const char *word, FILE *out)
@@ -38,12 +40,30 @@ static int print_group(const char *word, FILE *out)
     return count;
 }
 
+static void tell_unknown(const char *word)
+{
+    char names[ROWS_MAX][NEAREST_NAME_MAX + 1];
+    struct nearest nearest;
+    const struct command *row;
+    const char *meant;
+
+    nearest_init(&nearest, word);
+    for (size_t i = 0; (row = roster_at(i)) != NULL && i < ROWS_MAX; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "%.*s", (int)strcspn(row->name, " "), row->name);
+        nearest_offer(&nearest, names[i]); /* which keeps it */
+    }
+    meant = nearest_best(&nearest);
+    (void)fprintf(stderr, "kernd: unknown command %.60s%s%s%s; see: kernd help\n", word,
+                  meant != NULL ? ", did you mean " : "", meant != NULL ? meant : "",
+                  meant != NULL ? "?" : "");
+}
+
 static int unknown(int count, char *const *words)
 {
     if (count == 0) {
         manual_overview(stderr);
     } else if (words[0][0] == '-' || print_group(words[0], stderr) == 0) {
-        (void)fprintf(stderr, "kernd: unknown command %.60s; see: kernd help\n", words[0]);
+        tell_unknown(words[0]);
     }
     return EXIT_USAGE;
 }

@@ -96,7 +96,9 @@ static int parse(struct install *install, int count, char *const *arguments)
         const char *value = take_value("--client", count, arguments, &at);
         bool taken = value != NULL || text_equal(arguments[at], "--write");
 
-        install->client = value != NULL ? mcp_client_find(value) : install->client;
+        if (value != NULL && (install->client = mcp_client_find(value)) == NULL) {
+            return usage("it knows no client of that name");
+        }
         install->write |= text_equal(arguments[at], "--write");
         for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]) && !taken; i++) {
             value = take_value(ours[i].name, count, arguments, &at);

@@ -191,6 +191,9 @@ static int systemctl(struct err *err, const char *verb, const char *option, cons
     status = run_systemctl(&arguments, err);
     if (status > 0) {
         (void)err_set(err, ERR_IO, 0, "systemctl --user %s failed (%d)", verb, status);
+        if (access("/run/systemd/system", F_OK) < 0) { /* sd_booted(3) */
+            return err_remedy(err, "systemd does not run here; without it use: kernd start");
+        }
         return err_remedy(err, "log in as this user (su alone is no login), or let its services "
                                "run without one: loginctl enable-linger");
     }

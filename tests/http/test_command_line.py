@@ -362,6 +362,14 @@ class Help(commandkit.Case):
         self.kernd("help", "frob", code=2)
         self.kernd(code=2)
 
+    def test_a_slip_of_the_finger(self):
+        for word, told in (("sesion", "did you mean session?"), ("docter", "did you mean doctor?"),
+                           ("frobnicate", "see: kernd help")):
+            done = subprocess.run([harness.KERND, word], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"unknown command {word}", done.stderr)
+            self.assertIn(told, done.stderr)
+
     def test_version(self):
         version = self.kernd("version")
         self.assertRegex(version, rb"\Akernd \d+\.\d+\.\d+\n\Z")

@@ -126,7 +126,7 @@ class Writing(Case):
                           ["--http", URL, "--token", 'a"b']):
             self.install("cursor", *arguments, code=2)
         self.install("cursor", "--workspace", "nowhere", code=1)
-        self.install("notepad", code=2)
+        self.assertIn("knows no client of that name", self.install("notepad", code=2).stderr)
         self.assertEqual(os.listdir(self.home), [])
 
 
