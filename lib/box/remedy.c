@@ -93,7 +93,8 @@ void remedy_namespaces(const struct remedy_host *host, struct err *err)
     } else {
         (void)err_remedy(err, "see the sysctls kernel.unprivileged_userns_clone, "
                               "user.max_user_namespaces and "
-                              "kernel.apparmor_restrict_unprivileged_userns");
+                              "kernel.apparmor_restrict_unprivileged_userns; within a chroot the "
+                              "kernel gives none (use a container)");
     }
 }
 

@@ -295,7 +295,8 @@ static void what_the_owner_can_do_is_named(void **state)
     assert_remedy("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", &docker,
                   ERR_ENGINE_UNAVAILABLE, "/proc");
     assert_remedy("error: sandbox: uid_map: Operation not permitted", &plain,
-                  ERR_ENGINE_UNAVAILABLE, "kernel.apparmor_restrict_unprivileged_userns");
+                  ERR_ENGINE_UNAVAILABLE,
+                  "kernel.apparmor_restrict_unprivileged_userns; within a chroot");
     assert_remedy("bwrap: Can't find source path /w: No such file or directory", &plain,
                   ERR_BOX_START_FAILED, "");
 }

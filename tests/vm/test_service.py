@@ -192,8 +192,6 @@ class Forked(UserService):
             answer = call("POST", "/v1/runCode", {"code": "1", "language": "python", "memoryMb": 4})
             self.assertIn(answer.status, (200, 503), answer)
         self.assertEqual(run_code("1", **self.LIMITS)["usage"]["source"], "template")
-        with open(LOG, encoding="utf-8", errors="replace") as file:
-            self.assertNotIn("no_template", file.read())
 
     def test_each_has_its_own_cgroup(self):
         template, mark, answer = self.template(), harness.new_mark(), []
@@ -216,7 +214,8 @@ class Forked(UserService):
         self.assertEqual(len(self.placed()[template]), 3, "bwrap, kernd-init and the interpreter")
         if self.has_memory:
             self.assertEqual(of_cgroup(box, "memory.max"), str(200 << 20))
-            self.assertEqual(of_cgroup(template, "memory.max"), str(1 << 30))
+            # A part of what all boxes may have, which is little here.
+            self.assertLess(int(of_cgroup(template, "memory.max")), 1 << 30)
             self.assertEqual(of_cgroup(box, "pids.max"), "34", "kernd-init is not the caller's")
             self.assertEqual(of_cgroup(box, "cpu.max"), "150000 100000")
             self.assertGreaterEqual(int(of_cgroup(box, "memory.current")), 40 << 20)
