@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/digits.h"
 #include "lib/base/text.h"
 
 #define ESCAPE_MAX 6 /* a \u and four digits */
@@ -211,7 +212,7 @@ void json_out_null(struct json_out *json)
 void json_out_whole(struct json_out *json, int64_t value)
 {
     begin_value(json);
-    if (!json->failed && buf_printf(json->out, "%lld", (long long)value) < 0) {
+    if (!json->failed && digits_put_signed(json->out, value) < 0) {
         json->failed = true;
     }
 }
@@ -219,7 +220,7 @@ void json_out_whole(struct json_out *json, int64_t value)
 void json_out_count(struct json_out *json, uint64_t value)
 {
     begin_value(json);
-    if (!json->failed && buf_printf(json->out, "%llu", (unsigned long long)value) < 0) {
+    if (!json->failed && digits_put(json->out, value) < 0) {
         json->failed = true;
     }
 }
@@ -241,8 +242,12 @@ void json_out_ms(struct json_out *json, double value)
     /* The upper bound is 30 years, and keeps the conversion defined. */
     if (!(value >= 0 && value < 1e12)) {
         json_out_null(json);
-    } else {
-        json_out_number(json, (double)(int64_t)(value * 1000 + 0.5) / 1000);
+        return;
+    }
+    begin_value(json);
+    if (!json->failed &&
+        digits_put_thousandths(json->out, (uint64_t)(value * 1000 + 0.5), true) < 0) {
+        json->failed = true;
     }
 }
 

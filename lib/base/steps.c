@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/digits.h"
 
 #define NS_PER_US 1000
 #define US_PER_S 1e6
@@ -49,14 +50,25 @@ void steps_join(struct steps *steps, const struct steps *part)
     }
 }
 
+/* In milliseconds, as the header has them. */
+static int put_step(struct buf *out, const char *name, int64_t spent_ns)
+{
+    const uint64_t us = ((uint64_t)spent_ns + NS_PER_US / 2) / NS_PER_US;
+
+    if (buf_append_text(out, out->size > 0 ? ", " : "") < 0 || buf_append_text(out, name) < 0 ||
+        buf_append_text(out, ";dur=") < 0) {
+        return -1;
+    }
+    return digits_put_thousandths(out, us, false);
+}
+
 int steps_put_header(const struct steps *steps, struct buf *out)
 {
     int result = 0;
 
     for (size_t i = 0; i < STEPS && result == 0; i++) {
         if (steps->spent_ns[i] > 0) {
-            result = buf_printf(out, "%s%s;dur=%.3f", out->size > 0 ? ", " : "", names[i],
-                                clock_ms_between(0, steps->spent_ns[i]));
+            result = put_step(out, names[i], steps->spent_ns[i]);
         }
     }
     return result;
