@@ -19,6 +19,17 @@ LIES = "#!/bin/sh\necho hello\nexit 0\n"
 CRASHES = "#!/bin/sh\nkill -SEGV $$\n"
 
 
+def with_launcher(text):
+    """A daemon whose launcher is this program."""
+    daemon = harness.Daemon()
+    path = daemon.path("launcher")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    os.chmod(path, 0o755)
+    daemon.arguments = ["--launcher", path]
+    return daemon
+
+
 class StubCase(harness.Case):
     """A daemon whose launcher is a stub."""
 
@@ -26,17 +37,14 @@ class StubCase(harness.Case):
 
     @classmethod
     def make_daemon(cls):
-        daemon = harness.Daemon()
-        path = daemon.path("launcher")
-        with open(path, "w", encoding="ascii") as file:
-            file.write(cls.stub)
-        os.chmod(path, 0o755)
-        daemon.arguments = ["--launcher", path]
-        return daemon
+        return with_launcher(cls.stub)
 
     def run_refused(self):
         with self.within(20):
             reply = self.daemon.post("/v1/run", {"command": ["echo", "x"], "timeoutS": 5})
+        return self.check_refused(reply)
+
+    def check_refused(self, reply):
         self.assertEqual(reply.status, 503, reply)
         self.assertIn(reply.json["code"], ("engine_unavailable", "box_start_failed"))
         return reply
@@ -140,21 +148,32 @@ class CrashingLauncher(StubCase):
         self.check_refusals()
 
 
-class EndlessLauncher(StubCase):
-    stub = CHATTY
+class EndlessLaunchers(StubCase):
+    """One that says nothing, and, beside it, since each takes its time, one that never stops talking."""
 
-    def test_its_words_are_bounded(self):
-        reply = self.run_refused()
-        self.assertLess(len(reply.body), 10000)
-
-
-class HangingLauncher(StubCase):
     stub = HANGS
 
-    def test_ends_at_a_deadline_and_is_gone(self):
-        self.run_refused()
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.chatty = with_launcher(CHATTY)
+        cls.addClassCleanup(cls.chatty.remove)
+        cls.chatty.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.chatty.stop()
+        super().tearDownClass()
+
+    def test_they_end_at_a_deadline(self):
+        with self.within(20):
+            replies = harness.parallel(2, lambda number: (self.daemon, self.chatty)[number].post(
+                "/v1/run", {"command": ["echo", "x"], "timeoutS": 5}))
+        for reply in replies:
+            self.check_refused(reply)
         census.wait_gone(lambda: census.with_argument("3600.271828"), harness.seconds(5),
                          "the stub")
+        self.assertLess(len(replies[1].body), 10000)  # its words are bounded
 
 
 class MendedHost(StubCase):
