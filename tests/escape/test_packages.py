@@ -10,6 +10,7 @@ import subprocess
 import unittest
 
 from escape import EscapeCase, harness
+from templatekit import Forked
 
 # Debian's interpreter decides: that is the one that boxes see.
 PYTHON = "/usr/bin/python3"
@@ -20,7 +21,9 @@ def importable(name):
                           check=False).returncode == 0
 
 
-class Packages(EscapeCase):
+class Packages(Forked, EscapeCase):
+    daemon_arguments = ()
+
     def need_module(self, name):
         if not importable(name):
             self.skipTest(f"the Python package {name} is not installed")

@@ -113,6 +113,7 @@ def wait_for_none(find):
 SPARES = "0"
 TEMPLATES = ["--templates", os.environ["KERND_TEST_TEMPLATES"]] \
     if "KERND_TEST_TEMPLATES" in os.environ else []
+FORKS = ENGINE != "kern" and TEMPLATES[1:] != ["0"]  # what daemons do that are not told otherwise
 
 
 class Daemon:

@@ -30,21 +30,28 @@ def broken_library(place):
 
 
 class Templated:
-    """Of a class of tests: over a daemon that forks."""
+    """Of a class of tests: over a daemon that forks, as it does from the start."""
+
+    @classmethod
+    def is_templated(cls):
+        return True
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        wait_for_template(cls.daemon)
+        if cls.is_templated():
+            wait_for_template(cls.daemon)
 
     @classmethod
     def tearDownClass(cls):
         forks = cls.daemon.get("/v1/stats").json["forks"]
         super().tearDownClass()
-        assert forks > 0, "nothing was forked"
+        assert forks > 0 or not cls.is_templated(), "nothing was forked"
 
 
-def with_templates(case):
-    """The same class of tests over such a daemon."""
-    return type(f"{case.__name__}WithTemplates", (Templated, case),
-                {"daemon_arguments": (*case.daemon_arguments, *WITH_TEMPLATES)})
+class Forked(Templated):
+    """Where daemons fork that are not told otherwise; else all boxes are booted."""
+
+    @classmethod
+    def is_templated(cls):
+        return harness.FORKS

@@ -9,11 +9,12 @@ import unittest
 import census
 import harness
 import kernelkit
+from templatekit import Forked
 
 PNG = "iVBORw0KGgo="
 
 
-class Output(kernelkit.Case):
+class Output(Forked, kernelkit.Case):
     def test_bytes_that_are_not_text(self):
         kernel = self.kernel()
         writes = ('w(b"ok\\xff\\xfe\\x80end\\n"); w(b"A\\xe2\\x82B\\n"); w(b"\\xed\\xa0\\x80x\\n"); '
@@ -147,7 +148,7 @@ class Output(kernelkit.Case):
         self.assert_success(result, "a\nb\nc\nd\n")
 
 
-class Results(kernelkit.Case):
+class Results(Forked, kernelkit.Case):
     FIGURE = """
 import sys, types
 m = types.ModuleType("matplotlib.pyplot"); open_ = [1]
@@ -228,7 +229,7 @@ P()""")
         self.assertIn("figures", kernel.value("import matplotlib.pyplot as p; p.show.__doc__"))
 
 
-class Python(kernelkit.Case):
+class Python(Forked, kernelkit.Case):
     def test_state(self):
         kernel = self.kernel()
         self.assertEqual(kernel.cell("x = 20")["results"], [])
@@ -312,7 +313,7 @@ class Python(kernelkit.Case):
         self.assert_alive(kernel)
 
 
-class Deaths(kernelkit.Case):
+class Deaths(Forked, kernelkit.Case):
     def setUp(self):
         super().setUp()
         self.small = self.new_session(memoryMb=256, timeoutS=10)
@@ -415,7 +416,7 @@ class Deaths(kernelkit.Case):
             self.assertIn("exit status 7", reply.json["detail"])
 
 
-class Hostile(kernelkit.Case):
+class Hostile(Forked, kernelkit.Case):
     """The code of a cell lives in the driver's process, so it can send what it likes."""
 
     FORGE = """

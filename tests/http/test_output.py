@@ -5,6 +5,7 @@ import unittest
 
 import census
 import harness
+from templatekit import Forked
 
 UGLY = r'''
 import sys; w = sys.stdout.buffer.write
@@ -14,7 +15,7 @@ UGLY_BYTES = b"ok\xff\xfe\x80end\nA\xe2\x82B\n\xed\xa0\x80x\n50%\r100%\rdone"
 REPAIRED = "ok\ufffd\ufffd\ufffdend\nA\ufffdB\n\ufffd\ufffd\ufffdx\n50%\r100%\rdone"
 
 
-class InvalidUtf8(harness.Case):
+class InvalidUtf8(Forked, harness.Case):
     """Bytes that are not UTF-8 become one U+FFFD per maximal bad part; nothing else changes."""
 
     def test_stdout_of_python(self):
@@ -57,7 +58,7 @@ for byte in "é☃😀".encode():
         self.assert_success(result, 'a\0b\x1b[1m\x7f"\\')
 
 
-class Caps(harness.Case):
+class Caps(Forked, harness.Case):
     """Too much output is no failure: the first bytes are kept, the rest is drained."""
 
     def test_first_bytes_are_kept(self):
@@ -124,7 +125,7 @@ writers = [threading.Thread(target=fill, args=a) for a in ((1, b"o"), (2, b"e"))
         self.assertLess(after - before, 64 << 10, "kB more at the peak")
 
 
-class Deadline(harness.Case):
+class Deadline(Forked, harness.Case):
     """What was written before the time limit is kept."""
 
     def test_partial_output(self):

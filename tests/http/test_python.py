@@ -3,9 +3,10 @@
 import unittest
 
 import harness
+from templatekit import Forked
 
 
-class Parity(harness.Case):
+class Parity(Forked, harness.Case):
     """The same code, once in a box and once in the host's bare interpreter."""
 
     def assert_like_plain(self, code, **options):

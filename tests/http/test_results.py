@@ -4,6 +4,7 @@ import unittest
 
 import harness
 import wire
+from templatekit import Forked
 
 PNG = "iVBORw0KGgo="  # base64 of the eight bytes that start a PNG
 BUNDLES = r'''
@@ -25,7 +26,7 @@ sys.modules["matplotlib.pyplot"] = m
 '''
 
 
-class ResultCase(harness.Case):
+class ResultCase(Forked, harness.Case):
     def results(self, code, **options):
         result = self.run_code(code, **options)
         self.assert_success(result)

@@ -8,9 +8,10 @@ import unittest
 import census
 import harness
 from harness import b64
+from templatekit import Forked
 
 
-class Hello(harness.Case):
+class Hello(Forked, harness.Case):
     """The shortest useful calls."""
 
     def test_command(self):
@@ -119,7 +120,7 @@ class Timing(harness.Case):
         self.assertEqual((stream.status, stream.header("Server-Timing")), (200, None))
 
 
-class Input(harness.Case):
+class Input(Forked, harness.Case):
     """stdin, environment and working directory."""
 
     def test_stdin_text_and_bytes(self):
@@ -195,7 +196,7 @@ class Input(harness.Case):
                             "none\nno\n")
 
 
-class FreshBox(harness.Case):
+class FreshBox(Forked, harness.Case):
     """Nothing of one call is there for the next."""
 
     def test_files_processes_and_memory_do_not_stay(self):

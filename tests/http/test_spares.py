@@ -13,6 +13,7 @@ import test_output
 import test_python
 import test_results
 import test_run
+from againkit import again
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "escape"))
 import test_escape  # noqa: E402
@@ -29,15 +30,7 @@ AGAIN = [test_python.Exits, test_python.Tracebacks, test_python.MainModule, test
          test_escape.HostFiles]
 
 
-def with_spares(case):
-    """A class of tests over a daemon that keeps boxes ready."""
-    name = f"{case.__module__}_{case.__name__}"  # which is what the runner finds it by
-    return type(name, (case,), {"daemon_arguments": (*case.daemon_arguments, *WITH_SPARES),
-                                "__module__": __name__})
-
-
-for found in AGAIN:
-    globals()[f"{found.__module__}_{found.__name__}"] = with_spares(found)
+again(globals(), AGAIN, WITH_SPARES)
 
 
 class Ahead(harness.Case):
