@@ -310,6 +310,23 @@ class Runner:
         pyplot.show = show
 
 
+def tell_error(loader, error, name):
+    """
+    Prints an uncaught error as plain python does. Where the code has used up all descriptors, the
+    file that does it can't be read, and the interpreter tells what it can.
+    """
+    try:
+        errors = loader.load("driver_errors")
+    except OSError:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename != name:
+            trace = trace.tb_next
+        error.__traceback__ = trace
+        sys.__excepthook__(type(error), error, trace)
+    else:
+        errors.report(error, name)
+
+
 def run_once(runner, loader, request):
     """The one cell of this process. Leaves as a plain python script would."""
     name = request.name
@@ -321,7 +338,7 @@ def run_once(runner, loader, request):
         sys.stdout.reconfigure(line_buffering=True)
     error = runner.attempt(lambda: read_source(name), name)
     if error is not None and not isinstance(error, SystemExit):
-        loader.load("driver_errors").report(error, name)
+        tell_error(loader, error, name)
     runner.finish_cell()
     if isinstance(error, SystemExit):
         raise error  # the interpreter prints its value and sets the exit code

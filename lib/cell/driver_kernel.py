@@ -87,7 +87,7 @@ class Kernel:
             if isinstance(error, SystemExit):
                 return exit_code(error.code)
             with self._sources:
-                self._loader.load("driver_errors").report(error, name)
+                driver_cell.tell_error(self._loader, error, name)
         except SystemExit as exit_in_hook:
             return exit_code(exit_in_hook.code)
         except BaseException:

@@ -237,6 +237,15 @@ class Python(Forked, kernelkit.Case):
         self.assertEqual((result["exitCode"], result["fault"]), (1, None))
         self.assertEqual(kernel.value("x + 22"), "42")
 
+    def test_without_descriptors(self):
+        """None is left to read a file with, and what the code did wrong is told all the same."""
+        kernel = self.kernel()
+        result = kernel.cell("import os\nkept = []\nwhile True: kept.append(os.dup(0))")
+        self.assertEqual((result["exitCode"], result["stderr"].splitlines()[-1]),
+                         (1, "OSError: [Errno 24] Too many open files"))
+        self.assertNotIn("driver", result["stderr"])
+        self.assertEqual(kernel.value("[os.close(each) for each in kept][0]; 42"), "42")
+
     def test_pickling_and_pools(self):
         kernel = self.kernel()
         kernel.cell("class A: pass\ndef sq(x): return x*x")

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 import urllib.parse
 
+import census
 import harness
 import mcpkit
 from test_mcp_bridge import Bridge
@@ -191,6 +192,21 @@ class OverTheBridge(Case):
                 out, error, code = bridge.end()
                 self.assertEqual((out, code), (b"", 2))
                 self.assertIn(b"no directory", error)
+
+
+class Quota(Case):
+    daemon_arguments = ("--spares", "1", "--templates", "0", "--default-disk-mb", "1")
+
+    def test_what_is_only_read_may_be_larger(self):
+        """Also in a box that was started before its call."""
+        with open(self.path("large"), "wb") as file:
+            file.write(bytes(3 << 20))
+        client = self.working_in(self.quoted + ":ro")
+        for ready in (0, 1):
+            census.wait_until(lambda: self.daemon.get("/v1/stats").json["boxes"] >= ready,
+                              harness.seconds(20), "a box ahead of its call")
+            result = client.call("run_code", code="import time; time.sleep(0.2); 42", kernel=False)
+            self.assertFalse(result["isError"], result)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,16 @@ class Tracebacks(Parity):
         self.assertIn("return a / 0", result["stderr"])
         self.assertNotIn("driver", result["stderr"], "frames of the driver are shown")
 
+    def test_without_descriptors(self):
+        """None is left to read a file with, and what the code did wrong is told all the same."""
+        result = self.run_code("import os\nkept = []\nwhile True:\n    kept.append(os.dup(0))\n")
+        self.assertEqual((result["exitCode"], result["fault"]), (1, None))
+        lines = result["stderr"].splitlines()
+        self.assertEqual((lines[0], lines[-1]), ("Traceback (most recent call last):",
+                                                 "OSError: [Errno 24] Too many open files"))
+        self.assertIn("cell.py\", line 4", lines[1])
+        self.assertNotIn("driver", result["stderr"])
+
     def test_in_the_last_expression(self):
         result = self.run_code("x = 1\n\n1 / 0")
         self.assertIn("line 3", result["stderr"])
