@@ -249,6 +249,8 @@ def under_load(daemon, found, wanted, meanwhile):
         found.times("saturation", f"kernd runCode python, {count} callers", times, rate=rate)
         callers.append((count, rate))
     found.curve("runCode python per second", "callers", "calls/s", callers)
+    times, rate = shapes.saturation(lambda: shapes.python(daemon, isolation="boot"), 16, wanted.seconds)
+    found.times("saturation", "kernd runCode python, 16 callers, booted", times, rate=rate)
     launcher = [*BWRAP, *INTERPRETERS["python"]]
     times, rate = shapes.saturation(lambda: Bare(launcher), os.cpu_count(), wanted.seconds)
     found.times("saturation", "bwrap python, as many as cores", times, rate=rate)

@@ -17,6 +17,8 @@ BUDGETS = [
     ("first byte after it was written, p50", "kernd first byte, NDJSON", "p50", "<=", 0.5),
     ("python boxes per second, beside bwrap + python", "kernd runCode python, 16 callers", "rate",
      ">=", ("bwrap python, as many as cores", 0, 1)),
+    ("booted python boxes per second, beside bwrap + python", "kernd runCode python, 16 callers, booted",
+     "rate", ">=", ("bwrap python, as many as cores", 0, 1)),
     ("a caller's p99 while another has 64 calls under way", "kernd run [\"true\"], beside 64 others", "p99",
      "<=", ("kernd run [\"true\"], alone", 0, 3)),
     ("forked python boxes per second, beside kern-sandbox",

@@ -24,8 +24,8 @@ class Caller:
         return took
 
 
-def python(daemon):
-    return Caller(daemon, "/v1/runCode", {"code": "pass", "language": "python"})
+def python(daemon, **options):
+    return Caller(daemon, "/v1/runCode", {"code": "pass", "language": "python", **options})
 
 
 def together(count, work):
