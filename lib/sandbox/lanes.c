@@ -55,11 +55,9 @@ int lanes_open(struct sandbox *sandbox, const struct sandbox_config *config, str
         (sandbox->pool = pool_new("run", capacity->workers, capacity->queue, err)) == NULL ||
         (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
         (sandbox->templates = templates_new(sandbox, config->templates, err)) == NULL ||
-        (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL ||
-        (sandbox->reserve = reserve_new(sandbox, err)) == NULL) {
+        (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL) {
         return -1;
     }
-    set_rules(sandbox);
     /* A second wall: without it kernd works, and says so. */
     if (config->confine && confine_thread(&reason) < 0) {
         log_line(LOG_WARNING, "not_confined", "why", reason.msg, NULL);
@@ -71,6 +69,11 @@ int lanes_open_confined(struct sandbox *sandbox, struct err *err)
 {
     sandbox->files = pool_new("files", FILE_THREADS, sandbox->capacity.queue, err);
     sandbox->alarm = sandbox->files == NULL ? NULL : alarm_new(err);
-    sandbox->janitor = sandbox->alarm == NULL ? NULL : janitor_new(sandbox, err);
+    sandbox->reserve = sandbox->alarm == NULL ? NULL : reserve_new(sandbox, err);
+    if (sandbox->reserve == NULL) {
+        return -1;
+    }
+    set_rules(sandbox);
+    sandbox->janitor = janitor_new(sandbox, err);
     return sandbox->janitor == NULL ? -1 : 0;
 }

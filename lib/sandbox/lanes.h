@@ -17,7 +17,7 @@
  */
 int lanes_open(struct sandbox *sandbox, const struct sandbox_config *config, struct err *err);
 
-/* The rest: files, alarm, janitor. 0 or -1 IO. */
+/* The rest: files, alarm, reserve, janitor. 0 or -1 IO. */
 int lanes_open_confined(struct sandbox *sandbox, struct err *err);
 
 #endif
