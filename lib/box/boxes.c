@@ -141,7 +141,7 @@ static bool tasks_counted_per_namespace(void)
 }
 
 /* A second wall: without it boxes start as well, and the log says so. */
-static void confine(const struct boxes *boxes)
+static void confine(struct boxes *boxes)
 {
     struct err reason = ERR_INIT;
 
@@ -154,7 +154,17 @@ static void confine(const struct boxes *boxes)
             return;
         }
     }
-    if (confine_starter(&reason) < 0) {
+    boxes->confined = confine_starter(&reason) == 0;
+    if (!boxes->confined) {
+        log_line(LOG_WARNING, "starters_not_confined", "why", reason.msg, NULL);
+    }
+}
+
+void boxes_confine_rest(const struct boxes *boxes)
+{
+    struct err reason = ERR_INIT;
+
+    if (boxes->confined && confine_rings(&reason) < 0) {
         log_line(LOG_WARNING, "starters_not_confined", "why", reason.msg, NULL);
     }
 }

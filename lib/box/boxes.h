@@ -73,6 +73,9 @@ struct boxes_abilities {
 int boxes_open(const struct boxes_config *config, struct boxes **ret_boxes, struct err *err);
 void boxes_close(struct boxes *boxes);
 
+/* Confines the caller's thread further, and all that it makes later: it starts no templates. */
+void boxes_confine_rest(const struct boxes *boxes);
+
 /*
  * Can a box start here? Starts a trivial one the first time and remembers success; a failure is
  * probed again at most once a second. 0, or -1 ENGINE_UNAVAILABLE with a remedy that names the

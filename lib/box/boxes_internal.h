@@ -58,6 +58,7 @@ struct boxes {
     int boxes_fd;
     uint64_t files_max; /* of a workspace */
     bool tasks_limited; /* RLIMIT_NPROC counts per user namespace here */
+    bool confined;      /* threads that start boxes have a filter */
     struct cgroup_tree cgroups;
     atomic_bool moves_told; /* boxes can't be born in their cgroups here */
     atomic_bool landlocked; /* the last box that started has that wall */

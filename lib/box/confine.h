@@ -32,4 +32,7 @@ int confine_thread(struct err *err);
  */
 int confine_starter(struct err *err);
 
+/* On top of it, for threads that start no templates: no rings of io_uring. 0 or -1 as before. */
+int confine_rings(struct err *err);
+
 #endif

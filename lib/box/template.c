@@ -302,6 +302,30 @@ int kernd_template_check(int connection)
 }
 
 /*
+ * Called by the driver behind the check. Comes back with KERND_PROGRAM in a fork whose connection
+ * is one that the driver has made, to be what programs are, and with 0 in the template when that
+ * ended.
+ */
+EXPORTED int kernd_template_study(void);
+int kernd_template_study(void)
+{
+    const int state = PyGILState_Ensure();
+    struct template_study *study;
+    pid_t pid;
+
+    PyOS_BeforeFork();
+    study = template_study_fork(&pid);
+    if (pid == 0) {
+        PyOS_AfterFork_Child();
+    } else {
+        PyOS_AfterFork_Parent();
+        own.copies_ahead = template_study_end(study, pid);
+    }
+    PyGILState_Release(state);
+    return pid == 0 ? KERND_PROGRAM : 0;
+}
+
+/*
  * Called by the driver once. Comes back with KERND_PROGRAM in every program that is forked, as its
  * process 2, connected to kernd (TEMPLATE_DRIVER) and with the greeting sent, unless it is to hear
  * what kernd says before that, and to greet itself (KERND_PREPARES); KERND_AHEAD: its code may take
@@ -320,7 +344,7 @@ int kernd_template_serve(int connection, const char *greeting, int size)
     set_disposition(SIGCHLD, SIG_IGN); /* the first processes of boxes that ended are no zombies */
     while (!is_program && receive(connection, &order)) {
         how = KERND_PROGRAM | (order.fork.prepares != 0 ? KERND_PREPARES : 0) |
-              (order.fork.ahead != 0 ? KERND_AHEAD : 0);
+              (order.fork.ahead != 0 && !own.copies_ahead ? KERND_AHEAD : 0);
         is_program = fork_box(&order);
         if (!is_program) {
             close_descriptors(&order);

@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/box/template_wire.h"
 
@@ -43,6 +44,7 @@ struct template
     uint64_t mount_namespace; /* inode number */
     const char *greeting;     /* what a program says first */
     size_t greeting_size;
+    bool copies_ahead; /* what programs write is copied by the fork */
 };
 
 /* The number of a program's connection to kernd. */
@@ -60,6 +62,20 @@ const char *template_check_again(void);
 
 /* Before it serves: so that less is left to be done in each fork. Does what it can. */
 void template_pages_prepare(void);
+
+/*
+ * What a program writes in any case is found by one that is watched: a fork of this process that
+ * does nothing and ends. A page that is shared with it is copied when it is written, by a fault of
+ * some 2.7 us; one that is pinned, as a device might write to it, is copied by the fork itself, in
+ * 1 us (folio_needs_cow_for_dma() in include/linux/mm.h of the kernel, since 5.9).
+ *
+ * *ret_pid: 0 in the fork, which is to do what programs do, and to end with 0; -1: there is none.
+ * template_study_end waits for its end, and frees. True: the pages are copied by forks from here
+ * on.
+ */
+struct template_study;
+struct template_study *template_study_fork(pid_t *ret_pid);
+bool template_study_end(struct template_study *study, pid_t pid);
 
 /* ---- in PID 1 of the new box, in this order; NULL, or what could not be done (errno tells why) */
 

@@ -33,6 +33,7 @@ def main():
     prepared.finish(found, driver_main.WORKSPACE)
     forker = _ctypes.dlopen(library + "/kernd-template.so", RTLD_NOW)
     check = _ctypes.dlsym(forker, "kernd_template_check")
+    study = _ctypes.dlsym(forker, "kernd_template_study")
     serve = _ctypes.dlsym(forker, "kernd_template_serve")
     leave = _ctypes.dlsym(forker, "kernd_template_leave")
     call = _ctypes.call_cdeclfunction
@@ -53,8 +54,14 @@ def main():
     link = rehearse(prepared, leaving)
     if call(check, (orders,)) != 0:
         raise SystemExit(1)
-    posix.write(orders, greeting)
-    became = call(serve, (orders, greeting, len(greeting)))
+    stage = set_stage()
+    became = call(study, ())
+    if became:
+        link.inherit(stage[0])
+    else:
+        clear(stage)
+        posix.write(orders, greeting)
+        became = call(serve, (orders, greeting, len(greeting)))
     if not became:
         return
     # From here on: one of the boxes, connected.
@@ -122,9 +129,24 @@ def rehearse(prepared, leaving):
         driver_main.receive(link)
         prepared.rehearse()
         leaving.rehearse()
-    for number in (wire.HIGH_DESCRIPTOR, near.detach(), far.detach()):
-        posix.close(number)
+    clear((wire.HIGH_DESCRIPTOR, near.detach(), far.detach()))
     return link
+
+
+def set_stage():
+    """Descriptors, to be closed: a connection on which a cell of nothing waits, its far end, its code."""
+    near, far = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    code = posix.memfd_create("code", posix.MFD_CLOEXEC)
+    posix.write(code, b"pass\n")
+    name = b"/proc/self/fd/%d" % code
+    head = driver_main.CELL_OF_NOTHING[:-4]
+    far.send(wire.make_frame(wire.CELL, head + len(name).to_bytes(4, "big") + name))
+    return near.detach(), far.detach(), code
+
+
+def clear(stage):
+    for number in stage:
+        posix.close(number)
 
 
 # What was drawn at random before the fork is the same in all boxes of this template. Modules that

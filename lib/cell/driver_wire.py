@@ -65,6 +65,11 @@ class Link:
         if not self.is_ours():
             self.close()
 
+    def inherit(self, number):
+        """In a child that is to go on with a connection of its own."""
+        self._process = posix.getpid()
+        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, number)
+
     def close(self):
         """Idempotent. What is sent afterwards is dropped."""
         gone, self._socket = self._socket, None

@@ -52,9 +52,12 @@ int lanes_open(struct sandbox *sandbox, const struct sandbox_config *config, str
                                         .confine = config->confine };
 
     if (boxes_open(&boxes, &sandbox->boxes, err) < 0 ||
-        (sandbox->pool = pool_new("run", capacity->workers, capacity->queue, err)) == NULL ||
+        (sandbox->templates = templates_new(sandbox, config->templates, err)) == NULL) {
+        return -1;
+    }
+    boxes_confine_rest(sandbox->boxes);
+    if ((sandbox->pool = pool_new("run", capacity->workers, capacity->queue, err)) == NULL ||
         (sandbox->background = pool_new("background", BACKGROUND_MAX, 0, err)) == NULL ||
-        (sandbox->templates = templates_new(sandbox, config->templates, err)) == NULL ||
         (sandbox->spares = spares_new(sandbox, config->spares_max, err)) == NULL) {
         return -1;
     }

@@ -21,7 +21,7 @@ def mount(line):
     left, right = line.split(" - ")
     left = left.split()
     return [left[4], left[5], right.split()[0], right.split()[2]]
-told = ("Cap", "NoNew", "Seccomp", "Uid", "Gid", "Groups", "Sig", "Threads", "NStgid", "Umask")
+told = ("Cap", "NoNew", "Seccomp:", "Uid", "Gid", "Groups", "Sig", "Threads", "NStgid", "Umask")
 print(json.dumps({
     "mounts": sorted(mount(line) for line in lines("/proc/self/mountinfo")),
     "status": lines("/proc/self/status", lambda l: l.startswith(told) and not l.startswith("SigQ")),
@@ -29,6 +29,9 @@ print(json.dumps({
     "oom": lines("/proc/self/oom_score_adj"),
     "maps of users": lines("/proc/self/uid_map")[0].split()[0::2],
     "pids": sorted(int(name) for name in os.listdir("/proc") if name.isdigit()),
+    # Both of a box; that of the thread which started it comes on top, and is of one or two parts.
+    "filters": [int(line.split()[1]) >= 2 for line in
+                lines("/proc/self/status", lambda l: l.startswith("Seccomp_filters"))],
     "first": lines("/proc/1/comm") + lines("/proc/1/status", lambda l: l.startswith("SigBlk")),
     "ids": [os.getpid(), os.getppid(), os.getsid(0) == os.getpid(), os.getuid(), os.getgid()],
     "descriptors": sorted(os.listdir("/proc/self/fd"), key=int),

@@ -45,7 +45,7 @@ BANNED = {
 }
 # Functions with one owner: the files that may call them.
 OWNED = {
-    "fork": [r"lib/box/init(_\w+)?\.c", r"lib/box/template\.c"],
+    "fork": [r"lib/box/init(_\w+)?\.c", r"lib/box/template(_study)?\.c"],
     "vfork": [],
     "getenv": [r"server/places\.c"],
     "secure_getenv": [r"server/places\.c"],

@@ -152,7 +152,7 @@ static const struct attempt of_starters[] = {
     { "keyctl", SYS_keyctl, { 0 }, EPERM },
     { "kexec_load", SYS_kexec_load, { 0 }, EPERM },
     { "finit_module", SYS_finit_module, { -1 }, EPERM },
-    { "io_uring_setup", SYS_io_uring_setup, { 0 }, EPERM },
+    { "io_uring_enter", SYS_io_uring_enter, { -1 }, EPERM },
     { "userfaultfd", SYS_userfaultfd, { 0 }, EPERM },
     { "process_vm_readv", SYS_process_vm_readv, { 1 }, EPERM },
     { "socket", SYS_socket, { AF_VSOCK, SOCK_STREAM, 0 }, EAFNOSUPPORT },
@@ -172,6 +172,7 @@ struct starter_notes {
     int confined;
     int errors[OF_STARTERS];
     int status; /* of a program that it has started */
+    int ring_error;
     int thread_error;
 };
 
@@ -201,6 +202,9 @@ static void *work_as_starter(void *context)
     }
     (void)waitpid(child, &notes->status, 0);
     /* As kernd does: stricter, on top, for itself and those made later. */
+    if (confine_rings(&notes->err) == 0) {
+        notes->ring_error = syscall(SYS_io_uring_setup, 0, 0) < 0 ? errno : 0;
+    }
     if (confine_thread(&notes->err) == 0 &&
         pthread_create(&thread, NULL, note_mount, &notes->thread_error) == 0) {
         (void)pthread_join(thread, NULL);
@@ -222,6 +226,7 @@ static void a_thread_that_starts_boxes(void **state)
     check_all(of_starters, OF_STARTERS, notes.errors);
     assert_true(WIFEXITED(notes.status));
     assert_int_equal(WEXITSTATUS(notes.status), 7);
+    assert_int_equal(notes.ring_error, EPERM);
     assert_int_equal(notes.thread_error, EPERM);
 }
 
