@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes forked of a warm interpreter: when there are some, and what is between two of them."""
+import contextlib
 import json
 import os
 import signal
@@ -10,6 +11,8 @@ import census
 import harness
 import kernelkit
 from templatekit import Templated, WITH_TEMPLATES, broken_library, wait_for_template
+
+RINGS_DISABLED = "/proc/sys/kernel/io_uring_disabled"
 
 # What makes a box, told by a program in it: the same whether it was booted or forked.
 PORTRAIT = """
@@ -511,6 +514,15 @@ class Neighbours(Templated, kernelkit.Case):
         self.assertNotIn(self.run_code(look, isolation="boot")["stdout"], seeds)
 
 
+def pinned_kib(daemon):
+    """Memory that the templates of a daemon have pinned (VmPin, proc_pid_status(5))."""
+    total = 0
+    for pid in filter(census.is_template, daemon.box_processes(templates=True)):
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            total += sum(int(line.split()[1]) for line in file if line.startswith("VmPin:"))
+    return total
+
+
 class Crowded(Templated, kernelkit.Case):
     """What the kernel counts by user, and one box uses up. With a user whom no other test has."""
 
@@ -548,6 +560,27 @@ class Crowded(Templated, kernelkit.Case):
             open(os.path.join(os.path.dirname(began[0]), "go"), "w", encoding="ascii").close()
             thread.join()
         self.assertEqual(answers[0]["stdout"], "ETOOMANYREFS True", answers)
+
+    @unittest.skipIf(os.geteuid() != 0, "the daemons of one user share what it may lock of memory")
+    def test_pages_that_forks_copy_themselves(self):
+        """Where rings of io_uring are to be had: since Linux 6.6 they can be turned off."""
+        with contextlib.suppress(FileNotFoundError), open(RINGS_DISABLED, encoding="ascii") as file:
+            if int(file.read()) == 2:
+                return
+        self.assertGreater(pinned_kib(self.daemon), 0)
+
+
+class NothingLocked(Templated, harness.Case):
+    """Where no memory may be locked all is as elsewhere, and a page is copied when it is written."""
+
+    @classmethod
+    def make_daemon(cls):
+        return harness.Daemon(WITH_TEMPLATES, wrapper=["prlimit", "--memlock=0"])
+
+    def test_forks_all_the_same(self):
+        result = self.run_code("print(6 * 7)")
+        self.assertEqual((result["stdout"], result["usage"]["source"]), ("42\n", "template"))
+        self.assertEqual(pinned_kib(self.daemon), 0)
 
 
 if __name__ == "__main__":
