@@ -18,6 +18,9 @@
 
 #define GATHER_MS 10 /* the thread wakes once for the logs of so long a time */
 #define SAVE_MS 20   /* as long as small events are joined; most logs are written once or twice */
+/* How long the thread looks by itself after it had something to do: to wake it would take more of a
+ * call's time than to append an event. */
+#define LINGER_MS 1000
 
 struct filer {
     struct journal *journal;
@@ -33,6 +36,7 @@ struct filer {
     uint64_t settled;
     uint64_t failed;
     size_t flushing;
+    bool asleep; /* the thread does not look by itself */
     bool closing;
 };
 
@@ -110,11 +114,17 @@ static bool has_to_save(const struct filer *filer)
 
 static void wait_for_work(struct filer *filer)
 {
+    const int64_t linger = clock_deadline_after_ms(LINGER_MS);
+
     while (filer->first == NULL && !filer->closing && !has_to_save(filer)) {
         if (filer->first_to_save != NULL) {
             wait_until(filer, filer->first_to_save->save_deadline);
+        } else if (!clock_passed(linger)) {
+            wait_until(filer, clock_deadline_after_ms(GATHER_MS));
         } else {
+            filer->asleep = true;
             (void)pthread_cond_wait(&filer->work, &filer->lock);
+            filer->asleep = false;
         }
     }
 }
@@ -186,7 +196,7 @@ void filer_submit(struct filer *filer, struct tape *tape)
     tape->next_to_file = NULL;
     (void)tape_ref(tape);
     (void)pthread_mutex_lock(&filer->lock);
-    if (filer->first == NULL) {
+    if (filer->asleep) {
         (void)pthread_cond_signal(&filer->work);
     }
     *filer->last = tape;
@@ -201,7 +211,7 @@ void filer_save_later(struct filer *filer, struct tape *tape)
     tape->save_deadline = clock_deadline_after_ms(SAVE_MS);
     (void)tape_ref(tape);
     (void)pthread_mutex_lock(&filer->lock);
-    if (filer->first_to_save == NULL) {
+    if (filer->asleep) {
         (void)pthread_cond_signal(&filer->work);
     }
     *filer->last_to_save = tape;

@@ -16,13 +16,16 @@
 
 #define GATHER_MS 20
 #define RETRY_MS 500
+/* How long the thread looks by itself after it had something to write: to wake it would take more
+ * of a call's time than to queue what it is to write. */
+#define LINGER_MS 1000
 #define QUEUE_MAX 8192
 
 struct writer {
     struct store *store;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* something was queued, a flush waits, or the end has come */
+    pthread_cond_t work;  /* it is asleep and something was queued, a flush waits, or the end */
     pthread_cond_t tried; /* a batch was tried */
     struct writer_job *first;
     struct writer_job **last;
@@ -32,6 +35,7 @@ struct writer {
     uint64_t attempts;
     uint64_t dropped;
     uint64_t hurry; /* attempts up to this number are made without gathering: somebody waits */
+    bool asleep;    /* the thread does not look by itself */
     bool closing;
     struct err failure; /* of the last attempt; ERR_NONE when it worked */
 };
@@ -140,19 +144,35 @@ static void try_batch(struct writer *writer)
     (void)pthread_cond_broadcast(&writer->tried);
 }
 
+/* Locked. Waits for something to write; returns until when more of it is gathered. */
+static int64_t wait_for_work(struct writer *writer)
+{
+    const int64_t linger = clock_deadline_after_ms(LINGER_MS);
+    int64_t deadline =
+        clock_deadline_after_ms(writer->failure.code == ERR_NONE ? GATHER_MS : RETRY_MS);
+
+    while (writer->first == NULL && !writer->closing) {
+        if (clock_passed(linger)) {
+            writer->asleep = true;
+            (void)pthread_cond_wait(&writer->work, &writer->lock);
+            writer->asleep = false;
+            deadline = clock_deadline_after_ms(GATHER_MS);
+        } else {
+            deadline = clock_deadline_after_ms(GATHER_MS);
+            wait_until(&writer->work, &writer->lock, deadline);
+        }
+    }
+    return deadline;
+}
+
 static void *run(void *context)
 {
     struct writer *writer = context;
 
     (void)pthread_mutex_lock(&writer->lock);
     for (;;) {
-        int64_t wait_ms = writer->failure.code == ERR_NONE ? GATHER_MS : RETRY_MS;
-        int64_t deadline;
+        const int64_t deadline = wait_for_work(writer);
 
-        while (writer->first == NULL && !writer->closing) {
-            (void)pthread_cond_wait(&writer->work, &writer->lock);
-        }
-        deadline = clock_deadline_after_ms(wait_ms);
         while (writer->attempts >= writer->hurry && !writer->closing && !clock_passed(deadline)) {
             wait_until(&writer->work, &writer->lock, deadline);
         }
@@ -209,8 +229,7 @@ void writer_submit(struct writer *writer, struct writer_job *job)
 {
     job->next = NULL;
     (void)pthread_mutex_lock(&writer->lock);
-    /* The thread is woken once a batch: while it gathers, more may come without waking it. */
-    if (writer->first == NULL) {
+    if (writer->asleep) {
         (void)pthread_cond_signal(&writer->work);
     }
     *writer->last = job;

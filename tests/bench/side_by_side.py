@@ -213,8 +213,9 @@ class Server:
         return sum(counts) / (time.perf_counter() - begun)
 
     def close(self):
-        self.ask("DELETE", f"/v1/sessions/{self.session}")
         self.caller.socket.close()
+        with Caller(self.daemon) as caller:  # the server closes connections that are silent for long
+            caller.ask("DELETE", f"/v1/sessions/{self.session}")
 
 
 def take_turns(contenders, row, rounds):
