@@ -131,7 +131,8 @@ class Life(kernelkit.Case):
         session = self.new_session(env={"MARK": mark})
         kernel = self.kernel(session)
         kernel.cell("import subprocess; p = subprocess.Popen(['sleep', '1000'])")
-        self.assertTrue(census.with_environment(mark))
+        # Behind exec(2) there is a moment without an environment.
+        census.wait_until(lambda: census.with_environment(mark), harness.seconds(10), "its child")
         with self.within(2):
             kernel.delete()
         self.assert_gone(mark)
@@ -146,8 +147,8 @@ class Life(kernelkit.Case):
         mark = harness.new_mark()
         reply = self.daemon.post("/v1/sessions", {"env": {"MARK": mark}})
         kernel = self.kernel(reply.json["id"])
-        wait = kernel.start("import time; time.sleep(60)")
-        kernel.wait_for("busy")
+        wait = kernel.start("import subprocess; subprocess.run(['sleep', '60'])")
+        census.wait_until(lambda: census.with_environment(mark), harness.seconds(10), "its child")
         self.assertEqual(self.daemon.request("DELETE", f"/v1/sessions/{kernel.session}").status,
                          204)
         self.assert_fault(wait().json, "cancelled")
