@@ -31,6 +31,9 @@
 #define IMPORT_S 20
 #define IDLE_NS (300 * CLOCK_NS_PER_S)
 #define NOTED_NS (7200 * CLOCK_NS_PER_S)
+/* How long an order waits for a moment without boots of boxes, of which there may be none: where
+ * calls of other languages come all the time. */
+#define PATIENCE_NS (1 * CLOCK_NS_PER_S)
 
 static void disable(struct templates *templates, const char *why)
 {
@@ -270,14 +273,20 @@ bool templates_fork(struct templates *templates, const struct boxing *boxing, st
     return forked;
 }
 
-void templates_start(struct templates *templates)
+/* Locked. Boots what was ordered up to then. */
+static void start_ordered(struct templates *templates, int64_t until_ns)
 {
-    (void)pthread_mutex_lock(&templates->lock);
     for (struct template *at = templates->first; at != NULL; at = at->next) {
-        if (at->state == TEMPLATE_BOOTING && !at->sent) {
+        if (at->state == TEMPLATE_BOOTING && !at->sent && at->born_ns <= until_ns) {
             at->sent = pool_submit(templates->lane, &at->job, NULL) == 0;
         }
     }
+}
+
+void templates_start(struct templates *templates)
+{
+    (void)pthread_mutex_lock(&templates->lock);
+    start_ordered(templates, INT64_MAX);
     (void)pthread_mutex_unlock(&templates->lock);
 }
 
@@ -325,6 +334,7 @@ void templates_age(struct templates *templates, int64_t now_ns)
         }
     }
     templates_note_age(templates, now_ns - NOTED_NS);
+    start_ordered(templates, now_ns - PATIENCE_NS);
     done = take_done(templates);
     (void)pthread_mutex_unlock(&templates->lock);
     end_all(done);

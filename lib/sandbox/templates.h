@@ -53,7 +53,7 @@ void templates_start(struct templates *templates);
  */
 void templates_yield(struct templates *templates, uint64_t missing);
 
-/* The janitor's look: ends what is unused, or done with. */
+/* The janitor's look: ends what is unused or done with, boots what was ordered a second ago. */
 void templates_age(struct templates *templates, int64_t now_ns);
 
 struct templates_stats {

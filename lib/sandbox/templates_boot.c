@@ -281,7 +281,8 @@ static struct template *add(struct templates *templates, const struct templates_
     struct template *template = alloc_zero(1, sizeof(*template));
 
     template->templates = templates;
-    template->used_ns = clock_mono_ns();
+    template->born_ns = clock_mono_ns();
+    template->used_ns = template->born_ns;
     templates_kind_copy(&template->kind, kind);
     template->next = templates->first;
     templates->first = template;

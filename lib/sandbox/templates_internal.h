@@ -41,7 +41,7 @@ struct template
     struct cell_booted *booted;
     size_t users; /* threads that fork of it now */
     uint64_t forks;
-    int64_t born_ns;
+    int64_t born_ns; /* when it was ordered; of one that is up, when it came up */
     int64_t used_ns;
     struct template *next;
 };

@@ -561,7 +561,6 @@ class Crowded(Templated, kernelkit.Case):
             thread.join()
         self.assertEqual(answers[0]["stdout"], "ETOOMANYREFS True", answers)
 
-    @unittest.skipIf(os.geteuid() != 0, "the daemons of one user share what it may lock of memory")
     def test_pages_that_forks_copy_themselves(self):
         """Where rings of io_uring are to be had: since Linux 6.6 they can be turned off."""
         with contextlib.suppress(FileNotFoundError), open(RINGS_DISABLED, encoding="ascii") as file:

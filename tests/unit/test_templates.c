@@ -391,6 +391,20 @@ static void what_gave_way_stays_away_for_a_while(void **state)
     assert_int_equal(count(fixture, TEMPLATE_BOOTING), 1);
 }
 
+/* Boots of boxes go first, but where there are always some an order does not wait for ever. */
+static void an_order_waits_a_second_at_most(void **state)
+{
+    struct fixture *fixture = *state;
+    struct template *ordered;
+
+    templates_boot(&fixture->templates, &(struct templates_kind){ .cpus = 9 });
+    ordered = fixture->templates.first;
+    templates_age(&fixture->templates, ordered->born_ns);
+    assert_false(ordered->sent);
+    templates_age(&fixture->templates, ordered->born_ns + 1 * CLOCK_NS_PER_S);
+    assert_true(ordered->sent);
+}
+
 static void one_that_boots_gives_way_at_once(void **state)
 {
     struct fixture *fixture = *state;
@@ -530,6 +544,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(none_ends_for_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_gave_way_stays_away_for_a_while, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_order_waits_a_second_at_most, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_boots_gives_way_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_ordered_boots_when_it_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(those_that_fail_are_left_alone_for_longer_each_time, set_up,
