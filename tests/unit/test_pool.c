@@ -14,119 +14,43 @@
 #include "lib/base/budget.h"
 #include "lib/base/pool.h"
 #include "lib/base/sleepers.h"
-
-#define MOST_JOBS 64
-
-/* What all jobs of one test share: a gate that holds those who ask, and who came in which order. */
-struct scene {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool open;
-    int waiting; /* jobs at the gate */
-    int done;
-    int dropped;
-    char order[MOST_JOBS + 1];
-};
-
-struct job {
-    struct pool_job base;
-    struct scene *scene;
-    char name;
-    bool gated;
-};
-
-static void run(struct pool_job *base)
-{
-    struct job *job = (struct job *)(void *)base;
-    struct scene *scene = job->scene;
-
-    (void)pthread_mutex_lock(&scene->lock);
-    if (job->gated) {
-        scene->waiting++;
-        (void)pthread_cond_broadcast(&scene->changed);
-        while (!scene->open) {
-            (void)pthread_cond_wait(&scene->changed, &scene->lock);
-        }
-    }
-    scene->order[scene->done++] = job->name;
-    (void)pthread_cond_broadcast(&scene->changed);
-    (void)pthread_mutex_unlock(&scene->lock);
-}
-
-static void drop(struct pool_job *base)
-{
-    struct job *job = (struct job *)(void *)base;
-
-    (void)pthread_mutex_lock(&job->scene->lock);
-    job->scene->dropped++;
-    (void)pthread_mutex_unlock(&job->scene->lock);
-}
-
-static void scene_init(struct scene *scene)
-{
-    *scene = (struct scene){ 0 };
-    (void)pthread_mutex_init(&scene->lock, NULL);
-    (void)pthread_cond_init(&scene->changed, NULL);
-}
-
-static void wait_for(struct scene *scene, const int *counter, int value)
-{
-    (void)pthread_mutex_lock(&scene->lock);
-    while (*counter < value) {
-        (void)pthread_cond_wait(&scene->changed, &scene->lock);
-    }
-    (void)pthread_mutex_unlock(&scene->lock);
-}
-
-static void open_gate(struct scene *scene)
-{
-    (void)pthread_mutex_lock(&scene->lock);
-    scene->open = true;
-    (void)pthread_cond_broadcast(&scene->changed);
-    (void)pthread_mutex_unlock(&scene->lock);
-}
-
-static struct job make_job(struct scene *scene, char name, uint64_t caller)
-{
-    return (struct job){ .base = { .run = run, .drop = drop, .caller = caller },
-                         .scene = scene,
-                         .name = name };
-}
+#include "tests/unit/poolkit.h"
 
 /* Occupies every thread of the pool until open_gate. */
-static void occupy(struct pool *pool, struct scene *scene, struct job *gates, int threads)
+static void occupy(struct pool *pool, struct poolkit_scene *scene, struct poolkit_job *gates,
+                   int threads)
 {
     for (int i = 0; i < threads; i++) {
-        gates[i] = make_job(scene, '-', 0);
+        gates[i] = poolkit_job(scene, '-', 0);
         gates[i].gated = true;
-        assert_int_equal(pool_submit(pool, &gates[i].base, NULL), 0);
+        poolkit_submit(pool, &gates[i]);
     }
-    wait_for(scene, &scene->waiting, threads);
+    poolkit_wait(scene, &scene->waiting, threads);
 }
 
 /* One job for each letter: a capital is the caller, its position among equals the order. */
-static void submit_letters(struct pool *pool, struct scene *scene, struct job *jobs,
+static void submit_letters(struct pool *pool, struct poolkit_scene *scene, struct poolkit_job *jobs,
                            const char *callers)
 {
     for (size_t i = 0; callers[i] != '\0'; i++) {
-        jobs[i] = make_job(scene, callers[i], (uint64_t)callers[i]);
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        jobs[i] = poolkit_job(scene, callers[i], (uint64_t)callers[i]);
+        poolkit_submit(pool, &jobs[i]);
     }
 }
 
 static void callers_take_turns(void **state)
 {
-    struct scene scene;
-    struct job gate;
-    struct job jobs[MOST_JOBS];
-    struct pool *pool = pool_new("test", 1, MOST_JOBS, NULL);
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[POOLKIT_MOST];
+    struct pool *pool = pool_new("test", 1, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, &gate, 1);
     submit_letters(pool, &scene, jobs, "AAAABBC");
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 8);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 8);
     assert_string_equal(scene.order, "-ABCABAA");
     pool_free(pool);
 }
@@ -134,14 +58,14 @@ static void callers_take_turns(void **state)
 static void positions_tell_the_real_order(void **state)
 {
     static const char callers[] = "AAAABBCAADBC";
-    struct scene scene;
-    struct job gate;
-    struct job jobs[MOST_JOBS];
-    struct pool *pool = pool_new("test", 1, MOST_JOBS, NULL);
-    char expected[MOST_JOBS + 1] = "-";
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[POOLKIT_MOST];
+    struct pool *pool = pool_new("test", 1, POOLKIT_MOST, NULL);
+    char expected[POOLKIT_MOST + 1] = "-";
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, &gate, 1);
     assert_int_equal(pool_position(pool, &gate.base), -1);
     submit_letters(pool, &scene, jobs, callers);
@@ -152,8 +76,8 @@ static void positions_tell_the_real_order(void **state)
         assert_int_equal(expected[position + 1], '\0');
         expected[position + 1] = callers[i];
     }
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, (int)sizeof(callers));
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, (int)sizeof(callers));
     assert_string_equal(scene.order, expected);
     assert_int_equal(pool_position(pool, &jobs[0].base), -1);
     pool_free(pool);
@@ -161,18 +85,18 @@ static void positions_tell_the_real_order(void **state)
 
 static void a_full_queue_refuses(void **state)
 {
-    struct scene scene;
-    struct job gate;
-    struct job jobs[3];
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[3];
     struct err err = ERR_INIT;
     struct pool_stats stats = { 0 };
     struct pool *pool = pool_new("test", 1, 2, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, &gate, 1);
     submit_letters(pool, &scene, jobs, "AB");
-    jobs[2] = make_job(&scene, 'C', 'C');
+    jobs[2] = poolkit_job(&scene, 'C', 'C');
     assert_int_equal(pool_submit(pool, &jobs[2].base, &err), -1);
     assert_int_equal(err.code, ERR_QUEUE_FULL);
     pool_stats(pool, &stats);
@@ -180,30 +104,30 @@ static void a_full_queue_refuses(void **state)
     assert_int_equal(stats.running, 1);
     assert_int_equal(stats.queued, 2);
     assert_int_equal(stats.queue_max, 2);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 3);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 3);
     assert_int_equal(pool_submit(pool, &jobs[2].base, &err), 0);
-    wait_for(&scene, &scene.done, 4);
+    poolkit_wait(&scene, &scene.done, 4);
     assert_string_equal(scene.order, "-ABC");
     pool_free(pool);
 }
 
 static void what_was_admitted_before_finds_room(void **state)
 {
-    struct scene scene;
-    struct job gate;
-    struct job jobs[3];
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[3];
     struct err err = ERR_INIT;
     struct pool *pool = pool_new("test", 1, 2, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, &gate, 1);
     submit_letters(pool, &scene, jobs, "AB");
-    jobs[2] = make_job(&scene, 'C', 'C');
+    jobs[2] = poolkit_job(&scene, 'C', 'C');
     assert_int_equal(pool_resubmit(pool, &jobs[2].base, &err), 0);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 4);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 4);
     pool_close(pool);
     assert_int_equal(pool_resubmit(pool, &jobs[2].base, &err), -1);
     assert_int_equal(err.code, ERR_SHUTTING_DOWN);
@@ -212,13 +136,13 @@ static void what_was_admitted_before_finds_room(void **state)
 
 static void withdrawn_jobs_do_not_run(void **state)
 {
-    struct scene scene;
-    struct job gate;
-    struct job jobs[MOST_JOBS];
-    struct pool *pool = pool_new("test", 1, MOST_JOBS, NULL);
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[POOLKIT_MOST];
+    struct pool *pool = pool_new("test", 1, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, &gate, 1);
     assert_false(pool_withdraw(pool, &gate.base));
     submit_letters(pool, &scene, jobs, "AAABCCA");
@@ -227,10 +151,10 @@ static void withdrawn_jobs_do_not_run(void **state)
     assert_true(pool_withdraw(pool, &jobs[6].base)); /* the last */
     assert_true(pool_withdraw(pool, &jobs[3].base)); /* all that its caller has */
     assert_true(pool_withdraw(pool, &jobs[4].base)); /* the first */
-    assert_int_equal(pool_submit(pool, &jobs[6].base, NULL), 0);
-    assert_int_equal(pool_submit(pool, &jobs[3].base, NULL), 0);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 6);
+    poolkit_submit(pool, &jobs[6]);
+    poolkit_submit(pool, &jobs[3]);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 6);
     assert_string_equal(scene.order, "-ACBAA");
     assert_false(pool_withdraw(pool, &jobs[0].base));
     pool_free(pool);
@@ -239,14 +163,14 @@ static void withdrawn_jobs_do_not_run(void **state)
 
 static void closing_drops_what_waits(void **state)
 {
-    struct scene scene;
-    struct job gates[2];
-    struct job jobs[MOST_JOBS];
+    struct poolkit_scene scene;
+    struct poolkit_job gates[2];
+    struct poolkit_job jobs[POOLKIT_MOST];
     struct err err = ERR_INIT;
-    struct pool *pool = pool_new("test", 2, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 2, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, gates, 2);
     submit_letters(pool, &scene, jobs, "AAB");
     pool_close(pool);
@@ -254,7 +178,7 @@ static void closing_drops_what_waits(void **state)
     assert_int_equal(pool_submit(pool, &jobs[0].base, &err), -1);
     assert_int_equal(err.code, ERR_SHUTTING_DOWN);
     pool_close(pool);
-    open_gate(&scene);
+    poolkit_open(&scene);
     pool_free(pool);
     assert_string_equal(scene.order, "--");
     assert_int_equal(scene.dropped, 3);
@@ -268,18 +192,18 @@ static void *free_pool(void *pool)
 
 static void freeing_waits_for_running_jobs(void **state)
 {
-    struct scene scene;
-    struct job gate;
-    struct job job;
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job job;
     pthread_t thread;
-    struct pool *pool = pool_new("test", 1, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 1, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, &gate, 1);
     submit_letters(pool, &scene, &job, "A");
     assert_int_equal(pthread_create(&thread, NULL, free_pool, pool), 0);
-    open_gate(&scene);
+    poolkit_open(&scene);
     assert_int_equal(pthread_join(thread, NULL), 0);
     /* Which of the two the waiting job met is a race, but never both and never neither. */
     assert_int_equal(scene.done + scene.dropped, 2);
@@ -288,19 +212,15 @@ static void freeing_waits_for_running_jobs(void **state)
 
 static void free_itself(struct pool_job *base)
 {
-    struct job *job = (struct job *)(void *)base;
-    struct scene *scene = job->scene;
+    struct poolkit_scene *scene = ((struct poolkit_job *)(void *)base)->scene;
 
-    free(job);
-    (void)pthread_mutex_lock(&scene->lock);
-    scene->done++;
-    (void)pthread_cond_broadcast(&scene->changed);
-    (void)pthread_mutex_unlock(&scene->lock);
+    free(base);
+    poolkit_count(scene);
 }
 
 struct submitter {
     struct pool *pool;
-    struct scene *scene;
+    struct poolkit_scene *scene;
     uint64_t caller;
 };
 
@@ -309,10 +229,10 @@ static void *submit_many(void *argument)
     const struct submitter *submitter = argument;
 
     for (int i = 0; i < 500; i++) {
-        struct job *job = malloc(sizeof(*job));
+        struct poolkit_job *job = malloc(sizeof(*job));
 
         assert_non_null(job);
-        *job = make_job(submitter->scene, 'x', submitter->caller);
+        *job = poolkit_job(submitter->scene, 'x', submitter->caller);
         job->base.run = free_itself;
         assert_int_equal(pool_submit(submitter->pool, &job->base, NULL), 0);
     }
@@ -321,14 +241,14 @@ static void *submit_many(void *argument)
 
 static void many_threads_lose_no_job(void **state)
 {
-    struct scene scene;
+    struct poolkit_scene scene;
     struct submitter submitters[4];
     pthread_t threads[4];
     struct pool_stats stats = { 0 };
     struct pool *pool = pool_new("test", 3, 2000, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     for (size_t i = 0; i < 4; i++) {
         submitters[i] = (struct submitter){ pool, &scene, i / 2 };
         assert_int_equal(pthread_create(&threads[i], NULL, submit_many, &submitters[i]), 0);
@@ -336,7 +256,7 @@ static void many_threads_lose_no_job(void **state)
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    wait_for(&scene, &scene.done, 2000);
+    poolkit_wait(&scene, &scene.done, 2000);
     pool_stats(pool, &stats);
     assert_int_equal(stats.queued, 0);
     pool_free(pool);
@@ -344,37 +264,34 @@ static void many_threads_lose_no_job(void **state)
 
 static void read_own_name(struct pool_job *base)
 {
-    struct job *job = (struct job *)(void *)base;
-    struct scene *scene = job->scene;
+    struct poolkit_scene *scene = ((struct poolkit_job *)(void *)base)->scene;
 
-    (void)pthread_mutex_lock(&scene->lock);
     (void)pthread_getname_np(pthread_self(), scene->order, sizeof(scene->order));
-    scene->done++;
-    (void)pthread_cond_broadcast(&scene->changed);
-    (void)pthread_mutex_unlock(&scene->lock);
+    poolkit_count(scene);
 }
 
 static void threads_are_named(void **state)
 {
-    struct scene scene;
-    struct job job;
+    struct poolkit_scene scene;
+    struct poolkit_job job;
     struct pool *pool = pool_new("averylongname", 1, 1, NULL);
 
     (void)state;
-    scene_init(&scene);
-    job = make_job(&scene, 'x', 0);
+    poolkit_begin(&scene);
+    job = poolkit_job(&scene, 'x', 0);
     job.base.run = read_own_name;
-    assert_int_equal(pool_submit(pool, &job.base, NULL), 0);
-    wait_for(&scene, &scene.done, 1);
+    poolkit_submit(pool, &job);
+    poolkit_wait(&scene, &scene.done, 1);
     assert_string_equal(scene.order, "averylongnam-0");
     pool_free(pool);
 }
 
 /* ---- what one caller can hold ---- */
 
-static struct job make_grouped(struct scene *scene, char name, uint64_t caller, uint64_t group)
+static struct poolkit_job make_grouped(struct poolkit_scene *scene, char name, uint64_t caller,
+                                       uint64_t group)
 {
-    struct job job = make_job(scene, name, caller);
+    struct poolkit_job job = poolkit_job(scene, name, caller);
 
     job.base.group = group;
     return job;
@@ -382,21 +299,21 @@ static struct job make_grouped(struct scene *scene, char name, uint64_t caller, 
 
 static void groups_of_a_caller_take_turns(void **state)
 {
-    struct scene scene;
-    struct job gate;
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
     /* The flood of group 1 comes first; group 2 and the other caller don't wait for its end. */
-    struct job jobs[8];
-    struct pool *pool = pool_new("test", 1, MOST_JOBS, NULL);
+    struct poolkit_job jobs[8];
+    struct pool *pool = pool_new("test", 1, POOLKIT_MOST, NULL);
     long positions[8];
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, &gate, 1);
     for (size_t i = 0; i < 8; i++) {
         jobs[i] = i < 4   ? make_grouped(&scene, 'a', 1, 1)
                   : i < 6 ? make_grouped(&scene, 'b', 1, 2)
                           : make_grouped(&scene, 'C', 2, 0);
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        poolkit_submit(pool, &jobs[i]);
     }
     for (size_t i = 0; i < 8; i++) {
         positions[i] = pool_position(pool, &jobs[i].base);
@@ -406,8 +323,8 @@ static void groups_of_a_caller_take_turns(void **state)
     assert_int_equal(positions[4], 2);
     assert_int_equal(positions[7], 3);
     assert_int_equal(positions[3], 7);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 9);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 9);
     assert_string_equal(scene.order, "-aCbCabaa");
     pool_free(pool);
 }
@@ -415,28 +332,28 @@ static void groups_of_a_caller_take_turns(void **state)
 /* Gated jobs of one caller on a pool with these rules: how many of them get to run. */
 static void check_cap(const struct pool_rules *rules, int expected)
 {
-    struct scene scene;
-    struct job jobs[4];
-    struct job other;
+    struct poolkit_scene scene;
+    struct poolkit_job jobs[4];
+    struct poolkit_job other;
     struct pool_stats stats;
-    struct pool *pool = pool_new("test", 4, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 4, POOLKIT_MOST, NULL);
 
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, rules);
     for (size_t i = 0; i < 4; i++) {
-        jobs[i] = make_job(&scene, 'a', 1);
+        jobs[i] = poolkit_job(&scene, 'a', 1);
         jobs[i].gated = true;
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        poolkit_submit(pool, &jobs[i]);
     }
-    wait_for(&scene, &scene.waiting, expected);
+    poolkit_wait(&scene, &scene.waiting, expected);
     /* Another caller's job finds a thread, so none of the first one's was on its way any more. */
-    other = make_job(&scene, 'B', 2);
-    assert_int_equal(pool_submit(pool, &other.base, NULL), 0);
-    wait_for(&scene, &scene.done, 1);
+    other = poolkit_job(&scene, 'B', 2);
+    poolkit_submit(pool, &other);
+    poolkit_wait(&scene, &scene.done, 1);
     pool_stats(pool, &stats);
     assert_int_equal(stats.queued, 4 - expected);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 5);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 5);
     assert_string_equal(scene.order, "Baaaa");
     pool_free(pool);
 }
@@ -456,9 +373,8 @@ static void what_is_not_settled_holds_back_its_callers_next(void **state)
 }
 
 struct settling {
-    struct pool_job base;
+    struct poolkit_job job;
     struct pool *pool;
-    struct scene *scene;
 };
 
 static void settle_then_wait(struct pool_job *base)
@@ -467,84 +383,76 @@ static void settle_then_wait(struct pool_job *base)
 
     pool_settle(job->pool, base, true);
     pool_settle(job->pool, base, true);
-    (void)pthread_mutex_lock(&job->scene->lock);
-    job->scene->waiting++;
-    (void)pthread_cond_broadcast(&job->scene->changed);
-    while (!job->scene->open) {
-        (void)pthread_cond_wait(&job->scene->changed, &job->scene->lock);
-    }
-    (void)pthread_mutex_unlock(&job->scene->lock);
+    poolkit_pass(job->job.scene);
     pool_settle(job->pool, base, false);
+}
+
+static struct settling make_settling(struct pool *pool, struct poolkit_scene *scene,
+                                     uint64_t caller)
+{
+    struct settling settling = { .job = poolkit_job(scene, '-', caller), .pool = pool };
+
+    settling.job.base.run = settle_then_wait;
+    return settling;
 }
 
 static void settled_jobs_let_the_next_start(void **state)
 {
-    struct scene scene;
+    struct poolkit_scene scene;
     struct settling jobs[3];
-    struct pool *pool = pool_new("test", 3, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 3, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 1 });
     for (size_t i = 0; i < 3; i++) {
-        jobs[i] = (struct settling){ .base = { .run = settle_then_wait, .drop = drop },
-                                     .pool = pool,
-                                     .scene = &scene };
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        jobs[i] = make_settling(pool, &scene, 0);
+        poolkit_submit(pool, &jobs[i].job);
     }
-    wait_for(&scene, &scene.waiting, 3);
-    open_gate(&scene);
+    poolkit_wait(&scene, &scene.waiting, 3);
+    poolkit_open(&scene);
     pool_free(pool);
 }
 
 static void others_that_are_engaged_hold_back_as_well(void **state)
 {
-    struct scene scene;
-    struct job jobs[3];
-    struct pool *pool = pool_new("test", 3, MOST_JOBS, NULL);
+    struct poolkit_scene scene;
+    struct poolkit_job jobs[3];
+    struct pool *pool = pool_new("test", 3, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 3 });
     pool_engage(pool, true);
     pool_engage(pool, true);
     for (size_t i = 0; i < 2; i++) {
-        jobs[i] = make_job(&scene, 'a', 1);
+        jobs[i] = poolkit_job(&scene, 'a', 1);
         jobs[i].gated = true;
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        poolkit_submit(pool, &jobs[i]);
     }
-    jobs[2] = make_job(&scene, 'B', 2);
-    assert_int_equal(pool_submit(pool, &jobs[2].base, NULL), 0);
-    wait_for(&scene, &scene.done, 1);
+    jobs[2] = poolkit_job(&scene, 'B', 2);
+    poolkit_submit(pool, &jobs[2]);
+    poolkit_wait(&scene, &scene.done, 1);
     assert_int_equal(pool_position(pool, &jobs[1].base), 0);
     pool_engage(pool, false);
     pool_engage(pool, false);
-    wait_for(&scene, &scene.waiting, 2);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 3);
+    poolkit_wait(&scene, &scene.waiting, 2);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 3);
     assert_string_equal(scene.order, "Baa");
     pool_free(pool);
 }
 
-static struct settling make_settling(struct pool *pool, struct scene *scene, uint64_t caller)
-{
-    return (struct settling){
-        .base = { .run = settle_then_wait, .drop = drop, .caller = caller },
-        .pool = pool,
-        .scene = scene,
-    };
-}
-
 /* Runs jobs of a caller that comes one at a time. */
-static void run_singly(struct pool *pool, struct scene *scene, uint64_t caller, int count)
+static void run_singly(struct pool *pool, struct poolkit_scene *scene, uint64_t caller, int count)
 {
     for (int i = 0; i < count; i++) {
-        struct job job = make_job(scene, 'S', caller);
+        struct poolkit_job job = poolkit_job(scene, 'S', caller);
         struct pool_stats stats;
         const int before = scene->done;
 
-        assert_int_equal(pool_submit(pool, &job.base, NULL), 0);
-        wait_for(scene, &scene->done, before + 1);
+        poolkit_submit(pool, &job);
+        poolkit_wait(scene, &scene->done, before + 1);
         do { /* the job is on this stack */
             (void)usleep(200);
             pool_stats(pool, &stats);
@@ -555,134 +463,135 @@ static void run_singly(struct pool *pool, struct scene *scene, uint64_t caller, 
 /* What one more of an alone caller may use is left to others once there are some. */
 static void a_processor_is_left_to_those_who_come_singly(void **state)
 {
-    struct scene scene;
+    struct poolkit_scene scene;
     struct settling jobs[3];
-    struct pool *pool = pool_new("test", 4, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 4, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
     pool_engage(pool, true);
     for (int i = 0; i < 3; i++) {
         jobs[i] = make_settling(pool, &scene, 1);
     }
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        poolkit_submit(pool, &jobs[i].job);
     }
-    wait_for(&scene, &scene.waiting, 2);
+    poolkit_wait(&scene, &scene.waiting, 2);
     run_singly(pool, &scene, 2, 1);
-    assert_int_equal(pool_submit(pool, &jobs[2].base, NULL), 0);
+    poolkit_submit(pool, &jobs[2].job);
     run_singly(pool, &scene, 2, 8);
-    assert_int_equal(pool_position(pool, &jobs[2].base), 0);
+    assert_int_equal(pool_position(pool, &jobs[2].job.base), 0);
     pool_engage(pool, false);
-    wait_for(&scene, &scene.waiting, 3);
-    open_gate(&scene);
+    poolkit_wait(&scene, &scene.waiting, 3);
+    poolkit_open(&scene);
     pool_free(pool);
 }
 
 static void others_in_a_row_keep_nobody_from_his_share(void **state)
 {
-    struct scene scene;
+    struct poolkit_scene scene;
     struct settling jobs[2];
-    struct pool *pool = pool_new("test", 4, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 4, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 2, .unsettled = 2 });
     pool_engage(pool, true);
     run_singly(pool, &scene, 2, 1);
     for (int i = 0; i < 2; i++) { /* the first comes alone, the second beside it */
         jobs[i] = make_settling(pool, &scene, 1);
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
-        wait_for(&scene, &scene.waiting, 1);
+        poolkit_submit(pool, &jobs[i].job);
+        poolkit_wait(&scene, &scene.waiting, 1);
         run_singly(pool, &scene, 2, 1 - i);
     }
-    assert_int_equal(pool_position(pool, &jobs[1].base), 0);
+    assert_int_equal(pool_position(pool, &jobs[1].job.base), 0);
     run_singly(pool, &scene, 2, 4);
-    wait_for(&scene, &scene.waiting, 2);
+    poolkit_wait(&scene, &scene.waiting, 2);
     pool_engage(pool, false);
-    open_gate(&scene);
+    poolkit_open(&scene);
     pool_free(pool);
 }
 
 /* Nobody comes one at a time: nothing is left to nobody. */
 static void callers_with_many_share_all_processors(void **state)
 {
-    struct scene first;
-    struct scene scene;
-    struct job busy[6];
+    struct poolkit_scene first;
+    struct poolkit_scene scene;
+    struct poolkit_job busy[6];
     struct settling jobs[6];
-    struct pool *pool = pool_new("test", 6, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 6, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&first);
-    scene_init(&scene);
+    poolkit_begin(&first);
+    poolkit_begin(&scene);
     for (size_t i = 0; i < 6; i++) {
-        busy[i] = make_job(&first, 'b', 3);
+        busy[i] = poolkit_job(&first, 'b', 3);
         busy[i].gated = true;
-        assert_int_equal(pool_submit(pool, &busy[i].base, NULL), 0);
+        poolkit_submit(pool, &busy[i]);
     }
-    wait_for(&first, &first.waiting, 6);
+    poolkit_wait(&first, &first.waiting, 6);
     for (size_t i = 0; i < 6; i++) {
         jobs[i] = make_settling(pool, &scene, i % 2);
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
+        poolkit_submit(pool, &jobs[i].job);
     }
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
     pool_engage(pool, true);
-    open_gate(&first);
-    wait_for(&scene, &scene.waiting, 6);
+    poolkit_open(&first);
+    poolkit_wait(&scene, &scene.waiting, 6);
     pool_engage(pool, false);
-    open_gate(&scene);
+    poolkit_open(&scene);
     pool_free(pool);
 }
 
 /* Beside a flood another one begins, whose first job is alone for a moment. */
 static void the_first_of_a_flood_is_not_one_at_a_time(void **state)
 {
-    struct scene scene;
+    struct poolkit_scene scene;
     struct settling jobs[6];
-    struct pool *pool = pool_new("test", 6, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 6, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
     pool_engage(pool, true);
     for (int i = 0; i < 6; i++) {
         jobs[i] = make_settling(pool, &scene, i % 2 == 0 ? 1 : 2);
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
-        wait_for(&scene, &scene.waiting, i == 2 ? 2 : i + 1); /* the third waits for the fourth */
+        poolkit_submit(pool, &jobs[i].job);
+        poolkit_wait(&scene, &scene.waiting,
+                     i == 2 ? 2 : i + 1); /* the third waits for the fourth */
     }
     pool_engage(pool, false);
-    open_gate(&scene);
+    poolkit_open(&scene);
     pool_free(pool);
 }
 
 /* ... and who comes one at a time all the while is not forgotten over it. */
 static void the_first_of_a_flood_hides_no_single_caller(void **state)
 {
-    struct scene scene;
+    struct poolkit_scene scene;
     struct settling jobs[4];
-    struct pool *pool = pool_new("test", 6, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 6, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 2 });
     pool_engage(pool, true);
     for (int i = 0; i < 2; i++) { /* a flood of caller 1, and a quiet caller 2 */
         jobs[i] = make_settling(pool, &scene, 1);
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
-        wait_for(&scene, &scene.waiting, i + 1);
+        poolkit_submit(pool, &jobs[i].job);
+        poolkit_wait(&scene, &scene.waiting, i + 1);
     }
     run_singly(pool, &scene, 2, 1);
     for (int i = 2; i < 4; i++) { /* another flood */
         jobs[i] = make_settling(pool, &scene, 3);
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
-        wait_for(&scene, &scene.waiting, 3);
+        poolkit_submit(pool, &jobs[i].job);
+        poolkit_wait(&scene, &scene.waiting, 3);
     }
-    assert_int_equal(pool_position(pool, &jobs[3].base), 0);
+    assert_int_equal(pool_position(pool, &jobs[3].job.base), 0);
     pool_engage(pool, false);
-    wait_for(&scene, &scene.waiting, 4);
-    open_gate(&scene);
+    poolkit_wait(&scene, &scene.waiting, 4);
+    poolkit_open(&scene);
     pool_free(pool);
 }
 
@@ -693,51 +602,44 @@ static void end_then_wait(struct pool_job *base)
     pool_settle(job->pool, base, true);
     pool_settle(job->pool, base, false);
     pool_settle(job->pool, base, false);
-    (void)pthread_mutex_lock(&job->scene->lock);
-    job->scene->waiting++;
-    (void)pthread_cond_broadcast(&job->scene->changed);
-    while (!job->scene->open) {
-        (void)pthread_cond_wait(&job->scene->changed, &job->scene->lock);
-    }
-    (void)pthread_mutex_unlock(&job->scene->lock);
+    poolkit_pass(job->job.scene);
 }
 
 /* Who comes one at a time does not wait for what is taken down behind the answers. */
 static void what_is_ending_holds_back_no_single_job(void **state)
 {
-    struct scene scene;
+    struct poolkit_scene scene;
     struct settling jobs[3];
-    struct pool *pool = pool_new("test", 3, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 3, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .prompt = 1, .unsettled = 1 });
     for (int i = 0; i < 3; i++) {
-        jobs[i] = (struct settling){ .base = { .run = end_then_wait, .drop = drop },
-                                     .pool = pool,
-                                     .scene = &scene };
-        assert_int_equal(pool_submit(pool, &jobs[i].base, NULL), 0);
-        wait_for(&scene, &scene.waiting, i + 1);
-        assert_true(jobs[i].base.favoured);
+        jobs[i] = make_settling(pool, &scene, 0);
+        jobs[i].job.base.run = end_then_wait;
+        poolkit_submit(pool, &jobs[i].job);
+        poolkit_wait(&scene, &scene.waiting, i + 1);
+        assert_true(jobs[i].job.base.favoured);
     }
-    open_gate(&scene);
+    poolkit_open(&scene);
     pool_free(pool);
 }
 
 static void favoured_is_who_keeps_nobody_waiting(void **state)
 {
-    struct scene scene;
-    struct job gate;
-    struct job jobs[4];
-    struct pool *pool = pool_new("test", 1, MOST_JOBS, NULL);
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[4];
+    struct pool *pool = pool_new("test", 1, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, &gate, 1);
     assert_true(gate.base.favoured);
     submit_letters(pool, &scene, jobs, "AAAB");
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 5);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 5);
     assert_string_equal(scene.order, "-ABAA");
     assert_false(jobs[0].base.favoured);
     assert_false(jobs[1].base.favoured);
@@ -749,90 +651,88 @@ static void favoured_is_who_keeps_nobody_waiting(void **state)
 /* Among others, only one call at a time is: two side by side may be the start of a flood. */
 static void favoured_among_others_is_one_at_a_time(void **state)
 {
-    struct scene scene;
-    struct job gates[2];
-    struct job job;
-    struct pool *pool = pool_new("test", 3, MOST_JOBS, NULL);
+    struct poolkit_scene scene;
+    struct poolkit_job gates[2];
+    struct poolkit_job job;
+    struct pool *pool = pool_new("test", 3, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     occupy(pool, &scene, gates, 2);
     assert_true(gates[1].base.favoured); /* there are no others yet */
-    job = make_job(&scene, 'A', 1);
-    assert_int_equal(pool_submit(pool, &job.base, NULL), 0);
-    wait_for(&scene, &scene.done, 1);
+    job = poolkit_job(&scene, 'A', 1);
+    poolkit_submit(pool, &job);
+    poolkit_wait(&scene, &scene.done, 1);
     assert_true(job.base.favoured);
-    job = make_job(&scene, 'B', 0);
-    assert_int_equal(pool_submit(pool, &job.base, NULL), 0);
-    wait_for(&scene, &scene.done, 2);
+    job = poolkit_job(&scene, 'B', 0);
+    poolkit_submit(pool, &job);
+    poolkit_wait(&scene, &scene.done, 2);
     assert_false(job.base.favoured);
-    open_gate(&scene);
+    poolkit_open(&scene);
     pool_free(pool);
 }
 
 static void one_caller_leaves_places_in_the_queue(void **state)
 {
-    struct scene scene;
-    struct job gate;
-    struct job jobs[4];
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[4];
     struct err err = ERR_INIT;
     struct pool *pool = pool_new("test", 1, 3, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .queue_per_caller = 2 });
     occupy(pool, &scene, &gate, 1);
     submit_letters(pool, &scene, jobs, "AA");
-    jobs[2] = make_job(&scene, 'A', 'A');
+    jobs[2] = poolkit_job(&scene, 'A', 'A');
     assert_int_equal(pool_submit(pool, &jobs[2].base, &err), -1);
     assert_int_equal(err.code, ERR_TOO_MANY_REQUESTS);
     assert_int_equal(err.retry_after_s, 1); /* no job has ended yet */
-    jobs[2] = make_job(&scene, 'B', 'B');
+    jobs[2] = poolkit_job(&scene, 'B', 'B');
     assert_int_equal(pool_submit(pool, &jobs[2].base, &err), 0);
-    jobs[3] = make_job(&scene, 'C', 'C');
+    jobs[3] = poolkit_job(&scene, 'C', 'C');
     assert_int_equal(pool_submit(pool, &jobs[3].base, &err), -1);
     assert_int_equal(err.code, ERR_QUEUE_FULL);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 4);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 4);
     assert_string_equal(scene.order, "-ABA");
     pool_free(pool);
 }
 
 static void wait_long(struct pool_job *base)
 {
-    struct job *job = (struct job *)(void *)base;
-
     (void)usleep(1200000);
-    run(&job->base);
+    poolkit_run(base);
 }
 
 static void the_wait_is_told_from_what_was_measured(void **state)
 {
-    struct scene scene;
-    struct job slow;
-    struct job gate;
-    struct job jobs[2];
+    struct poolkit_scene scene;
+    struct poolkit_job slow;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[2];
     struct err err = ERR_INIT;
     struct pool_stats stats;
     struct pool *pool = pool_new("test", 1, 1, NULL);
 
     (void)state;
-    scene_init(&scene);
-    slow = make_job(&scene, 's', 1);
+    poolkit_begin(&scene);
+    slow = poolkit_job(&scene, 's', 1);
     slow.base.run = wait_long;
-    assert_int_equal(pool_submit(pool, &slow.base, NULL), 0);
-    wait_for(&scene, &scene.done, 1);
+    poolkit_submit(pool, &slow);
+    poolkit_wait(&scene, &scene.done, 1);
     occupy(pool, &scene, &gate, 1);
     pool_stats(pool, &stats);
     assert_true(stats.service_ns >= 1200000000);
     submit_letters(pool, &scene, jobs, "A");
-    jobs[1] = make_job(&scene, 'B', 'B');
+    jobs[1] = poolkit_job(&scene, 'B', 'B');
     assert_int_equal(pool_submit(pool, &jobs[1].base, &err), -1);
     /* Two jobs of 1.2 s are before it. */
     assert_in_range(err.retry_after_s, 3, 60);
     assert_int_equal(pool_wait_s(pool), err.retry_after_s);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 3);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 3);
     pool_free(pool);
 }
 
@@ -840,39 +740,39 @@ static void the_wait_is_told_from_what_was_measured(void **state)
 
 static void jobs_wait_for_their_claims(void **state)
 {
-    struct scene scene;
-    struct job gate;
-    struct job jobs[3];
+    struct poolkit_scene scene;
+    struct poolkit_job gate;
+    struct poolkit_job jobs[3];
     struct budget_claim claims[4] = { { .amount = 0 } };
     struct budget *budget = budget_new(100);
-    struct pool *pool = pool_new("test", 2, MOST_JOBS, NULL);
+    struct pool *pool = pool_new("test", 2, POOLKIT_MOST, NULL);
 
     (void)state;
-    scene_init(&scene);
+    poolkit_begin(&scene);
     pool_set_rules(pool, &(struct pool_rules){ .budget = budget });
-    gate = make_job(&scene, '-', 1);
+    gate = poolkit_job(&scene, '-', 1);
     gate.gated = true;
     gate.base.claim = &claims[3];
     gate.base.need = 60;
-    assert_int_equal(pool_submit(pool, &gate.base, NULL), 0);
-    wait_for(&scene, &scene.waiting, 1);
+    poolkit_submit(pool, &gate);
+    poolkit_wait(&scene, &scene.waiting, 1);
     for (size_t i = 0; i < 3; i++) {
-        jobs[i] = make_job(&scene, "LsM"[i], 1);
+        jobs[i] = poolkit_job(&scene, "LsM"[i], 1);
         jobs[i].base.claim = &claims[i];
         jobs[i].base.need = i == 1 ? 40 : 50;
     }
-    assert_int_equal(pool_submit(pool, &jobs[0].base, NULL), 0);
-    assert_int_equal(pool_submit(pool, &jobs[2].base, NULL), 0);
+    poolkit_submit(pool, &jobs[0]);
+    poolkit_submit(pool, &jobs[2]);
     /* The small one passes those of its own caller that don't fit. */
-    assert_int_equal(pool_submit(pool, &jobs[1].base, NULL), 0);
-    wait_for(&scene, &scene.done, 1);
+    poolkit_submit(pool, &jobs[1]);
+    poolkit_wait(&scene, &scene.done, 1);
     assert_true(pool_withdraw(pool, &jobs[2].base));
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 2);
+    poolkit_open(&scene);
+    poolkit_wait(&scene, &scene.done, 2);
     assert_false(budget_lower(budget, &claims[1], 40));
     assert_true(budget_lower(budget, &claims[3], 0));
     pool_wake(pool);
-    wait_for(&scene, &scene.done, 3);
+    poolkit_wait(&scene, &scene.done, 3);
     assert_string_equal(scene.order, "s-L");
     pool_free(pool);
     budget_free(budget);

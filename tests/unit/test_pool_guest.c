@@ -10,91 +10,54 @@
 #include <cmocka.h>
 
 #include "lib/base/pool.h"
+#include "tests/unit/poolkit.h"
 
-#define MOST 64
-
-/* What the jobs of one test share: two pools, a gate, who ran where and in which order. */
+/* Two pools: the threads of one run jobs of the other. */
 struct scene {
+    struct poolkit_scene jobs;
     struct pool *host;  /* whose threads may be away */
     struct pool *other; /* whose jobs they run */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool open;
-    int waiting; /* jobs at the gate */
-    int done;
-    int dropped;
-    char order[MOST + 1];
-    pthread_t threads[MOST]; /* of the jobs in that order */
 };
 
-/* Runs, perhaps when the gate is open, and submits the jobs that follow it to the other pool. */
+/* Submits the jobs that follow it to the other pool, then does what a job does. */
 struct job {
-    struct pool_job base;
-    struct scene *scene;
-    char name;
-    bool gated;
-    struct job *then[MOST];
+    struct poolkit_job base;
+    struct pool *other;
+    struct job *then[2];
 };
-
-static void pass_gate(struct scene *scene)
-{
-    (void)pthread_mutex_lock(&scene->lock);
-    scene->waiting++;
-    (void)pthread_cond_broadcast(&scene->changed);
-    while (!scene->open) {
-        (void)pthread_cond_wait(&scene->changed, &scene->lock);
-    }
-    (void)pthread_mutex_unlock(&scene->lock);
-}
 
 static void run(struct pool_job *base)
 {
     struct job *job = (struct job *)(void *)base;
-    struct scene *scene = job->scene;
 
-    for (size_t i = 0; i < MOST && job->then[i] != NULL; i++) {
-        assert_int_equal(pool_submit(scene->other, &job->then[i]->base, NULL), 0);
+    for (size_t i = 0; i < 2 && job->then[i] != NULL; i++) {
+        poolkit_submit(job->other, &job->then[i]->base);
     }
-    if (job->gated) {
-        pass_gate(scene);
-    }
-    (void)pthread_mutex_lock(&scene->lock);
-    scene->threads[scene->done] = pthread_self();
-    scene->order[scene->done++] = job->name;
-    (void)pthread_cond_broadcast(&scene->changed);
-    (void)pthread_mutex_unlock(&scene->lock);
-}
-
-static void drop(struct pool_job *base)
-{
-    struct job *job = (struct job *)(void *)base;
-
-    (void)pthread_mutex_lock(&job->scene->lock);
-    job->scene->dropped++;
-    (void)pthread_mutex_unlock(&job->scene->lock);
+    poolkit_run(base);
 }
 
 static struct job make_job(struct scene *scene, char name)
 {
-    return (struct job){ .base = { .run = run, .drop = drop, .caller = (uint64_t)name },
-                         .scene = scene,
-                         .name = name };
+    struct job job = { .base = poolkit_job(&scene->jobs, name, (uint64_t)name),
+                       .other = scene->other };
+
+    job.base.base.run = run;
+    return job;
 }
 
 static struct job make_mobile(struct scene *scene, char name)
 {
     struct job job = make_job(scene, name);
 
-    job.base.mobile = true;
+    job.base.base.mobile = true;
     return job;
 }
 
 static void begin(struct scene *scene, size_t host_threads, size_t other_threads)
 {
-    *scene = (struct scene){ .host = pool_new("host", host_threads, MOST, NULL),
-                             .other = pool_new("other", other_threads, MOST, NULL) };
-    (void)pthread_mutex_init(&scene->lock, NULL);
-    (void)pthread_cond_init(&scene->changed, NULL);
+    poolkit_begin(&scene->jobs);
+    scene->host = pool_new("host", host_threads, POOLKIT_MOST, NULL);
+    scene->other = pool_new("other", other_threads, POOLKIT_MOST, NULL);
     pool_let_go(scene->host, 2);
 }
 
@@ -102,30 +65,7 @@ static void end(struct scene *scene)
 {
     pool_free(scene->host);
     pool_free(scene->other);
-    (void)pthread_cond_destroy(&scene->changed);
-    (void)pthread_mutex_destroy(&scene->lock);
-}
-
-static void wait_for(struct scene *scene, const int *counter, int value)
-{
-    (void)pthread_mutex_lock(&scene->lock);
-    while (*counter < value) {
-        (void)pthread_cond_wait(&scene->changed, &scene->lock);
-    }
-    (void)pthread_mutex_unlock(&scene->lock);
-}
-
-static void open_gate(struct scene *scene)
-{
-    (void)pthread_mutex_lock(&scene->lock);
-    scene->open = true;
-    (void)pthread_cond_broadcast(&scene->changed);
-    (void)pthread_mutex_unlock(&scene->lock);
-}
-
-static void submit(struct pool *pool, struct job *job)
-{
-    assert_int_equal(pool_submit(pool, &job->base, NULL), 0);
+    poolkit_end(&scene->jobs);
 }
 
 static void assert_counts(struct pool *pool, size_t running, size_t queued)
@@ -148,10 +88,10 @@ static void runs_where_it_was_submitted(void **state)
     first = make_job(&scene, 'a');
     cell = make_mobile(&scene, 'b');
     first.then[0] = &cell;
-    submit(scene.host, &first);
-    wait_for(&scene, &scene.done, 2);
-    assert_string_equal(scene.order, "ab"); /* the job that submits is done first */
-    assert_true(pthread_equal(scene.threads[0], scene.threads[1]));
+    poolkit_submit(scene.host, &first.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 2);
+    assert_string_equal(scene.jobs.order, "ab"); /* the job that submits is done first */
+    assert_true(pthread_equal(scene.jobs.threads[0], scene.jobs.threads[1]));
     end(&scene);
 }
 
@@ -168,13 +108,13 @@ static void others_run_at_home(void **state)
     first = make_job(&scene, 'a');
     bound = make_job(&scene, 'b');
     first.then[0] = &bound;
-    submit(scene.host, &first);
-    wait_for(&scene, &scene.done, 2);
-    assert_false(pthread_equal(scene.threads[0], scene.threads[1]));
+    poolkit_submit(scene.host, &first.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 2);
+    assert_false(pthread_equal(scene.jobs.threads[0], scene.jobs.threads[1]));
     cell = make_mobile(&scene, 'c');
-    submit(scene.other, &cell);
-    wait_for(&scene, &scene.done, 3);
-    assert_false(pthread_equal(scene.threads[2], pthread_self()));
+    poolkit_submit(scene.other, &cell.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 3);
+    assert_false(pthread_equal(scene.jobs.threads[2], pthread_self()));
     end(&scene);
 }
 
@@ -191,22 +131,22 @@ static void counts_where_it_belongs(void **state)
     begin(&scene, 1, 1);
     first = make_job(&scene, 'a');
     cell = make_mobile(&scene, 'b');
-    cell.gated = true;
+    cell.base.gated = true;
     first.then[0] = &cell;
-    submit(scene.host, &first);
-    wait_for(&scene, &scene.waiting, 1);
+    poolkit_submit(scene.host, &first.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.waiting, 1);
     late = make_job(&scene, 'c');
-    submit(scene.other, &late);
+    poolkit_submit(scene.other, &late.base);
     next = make_job(&scene, 'd');
-    submit(scene.host, &next);
-    wait_for(&scene, &scene.done, 2);
-    assert_string_equal(scene.order, "ad"); /* a thread more, since one is away */
+    poolkit_submit(scene.host, &next.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 2);
+    assert_string_equal(scene.jobs.order, "ad"); /* a thread more, since one is away */
     assert_counts(scene.other, 1, 1);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 4);
-    assert_string_equal(scene.order, "adbc");
-    assert_true(pthread_equal(scene.threads[0], scene.threads[2]));
-    assert_false(pthread_equal(scene.threads[0], scene.threads[1]));
+    poolkit_open(&scene.jobs);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 4);
+    assert_string_equal(scene.jobs.order, "adbc");
+    assert_true(pthread_equal(scene.jobs.threads[0], scene.jobs.threads[2]));
+    assert_false(pthread_equal(scene.jobs.threads[0], scene.jobs.threads[1]));
     end(&scene);
 }
 
@@ -223,21 +163,21 @@ static void takes_its_turn(void **state)
     begin(&scene, 1, 2);
     pool_set_rules(scene.other, &(struct pool_rules){ .per_caller = 1 });
     gate = make_job(&scene, 'x');
-    gate.gated = true;
-    submit(scene.other, &gate);
-    wait_for(&scene, &scene.waiting, 1);
+    gate.base.gated = true;
+    poolkit_submit(scene.other, &gate.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.waiting, 1);
     first = make_job(&scene, 'a');
     waits = make_mobile(&scene, 'x'); /* a thread is free, but its caller has what it may have */
     cell = make_mobile(&scene, 'b');  /* somebody waits: whose turn it is, the pool decides */
     first.then[0] = &waits;
     first.then[1] = &cell;
-    submit(scene.host, &first);
-    wait_for(&scene, &scene.done, 2);
-    assert_string_equal(scene.order + 2, "");
-    assert_false(pthread_equal(scene.threads[0], scene.threads[1]));
-    assert_true(pool_position(scene.other, &waits.base) == 0);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 4);
+    poolkit_submit(scene.host, &first.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 2);
+    assert_string_equal(scene.jobs.order + 2, "");
+    assert_false(pthread_equal(scene.jobs.threads[0], scene.jobs.threads[1]));
+    assert_true(pool_position(scene.other, &waits.base.base) == 0);
+    poolkit_open(&scene.jobs);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 4);
     end(&scene);
 }
 
@@ -255,18 +195,18 @@ static void goes_on_with_one(void **state)
         cells[i] = make_mobile(&scene, (char)('b' + i));
     }
     first.then[0] = &cells[0];
-    first.gated = true;
+    first.base.gated = true;
     cells[0].then[0] = &cells[1];
-    submit(scene.host, &first);
-    wait_for(&scene, &scene.waiting, 1);
-    submit(scene.other, &cells[2]);
-    wait_for(&scene, &scene.done, 1);
-    assert_string_equal(scene.order, "d");
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 4);
-    assert_string_equal(scene.order, "dabc");
-    assert_true(pthread_equal(scene.threads[1], scene.threads[2]));
-    assert_true(pthread_equal(scene.threads[1], scene.threads[3]));
+    poolkit_submit(scene.host, &first.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.waiting, 1);
+    poolkit_submit(scene.other, &cells[2].base);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 1);
+    assert_string_equal(scene.jobs.order, "d");
+    poolkit_open(&scene.jobs);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 4);
+    assert_string_equal(scene.jobs.order, "dabc");
+    assert_true(pthread_equal(scene.jobs.threads[1], scene.jobs.threads[2]));
+    assert_true(pthread_equal(scene.jobs.threads[1], scene.jobs.threads[3]));
     end(&scene);
 }
 
@@ -282,19 +222,20 @@ static void away_has_an_end(void **state)
     for (size_t i = 0; i < 3; i++) {
         first[i] = make_job(&scene, 'a');
         cells[i] = make_mobile(&scene, (char)('b' + i));
-        cells[i].gated = true;
+        cells[i].base.gated = true;
         first[i].then[0] = &cells[i];
-        submit(scene.host, &first[i]);
-        wait_for(&scene, &scene.waiting, (int)i + 1);
+        poolkit_submit(scene.host, &first[i].base);
+        poolkit_wait(&scene.jobs, &scene.jobs.waiting, (int)i + 1);
     }
     assert_counts(scene.other, 3, 0);
-    wait_for(&scene, &scene.done, 3);
-    open_gate(&scene);
-    wait_for(&scene, &scene.done, 6);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 3);
+    poolkit_open(&scene.jobs);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 6);
     for (size_t i = 3; i < 6; i++) {
-        const size_t number = (size_t)(scene.order[i] - 'b');
+        const size_t number = (size_t)(scene.jobs.order[i] - 'b');
 
-        assert_int_equal(pthread_equal(scene.threads[i], scene.threads[number]) != 0, number < 2);
+        assert_int_equal(pthread_equal(scene.jobs.threads[i], scene.jobs.threads[number]) != 0,
+                         number < 2);
     }
     end(&scene);
 }
@@ -318,18 +259,18 @@ static void ends_behind_its_guests(void **state)
     begin(&scene, 1, 1);
     first = make_job(&scene, 'a');
     cell = make_mobile(&scene, 'b');
-    cell.gated = true;
+    cell.base.gated = true;
     first.then[0] = &cell;
-    submit(scene.host, &first);
-    wait_for(&scene, &scene.waiting, 1);
+    poolkit_submit(scene.host, &first.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.waiting, 1);
     late = make_mobile(&scene, 'c');
-    submit(scene.other, &late);
+    poolkit_submit(scene.other, &late.base);
     assert_int_equal(pthread_create(&ender, NULL, end_other, &scene), 0);
-    open_gate(&scene);
+    poolkit_open(&scene.jobs);
     assert_int_equal(pthread_join(ender, NULL), 0);
     assert_counts(scene.other, 0, 0);
-    wait_for(&scene, &scene.done, 2);
-    assert_int_equal(scene.done + scene.dropped, 3);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 2);
+    assert_int_equal(scene.jobs.done + scene.jobs.dropped, 3);
     end(&scene);
 }
 
