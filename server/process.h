@@ -12,7 +12,7 @@
  * Descriptors 0 to 2 are open (/dev/null if need be), everything above 2 + inherited is closed:
  * what the caller left open by mistake is not ours, and a pipe kept open would make it wait for its
  * end. umask 077, SIGPIPE ignored, as many descriptors as the hard limit allows (at most 65536), no
- * core dumps (they would hold the token and users' code).
+ * core dumps and no handler of crashes (they would get the token and users' code).
  */
 void process_prepare(unsigned inherited);
 

@@ -151,9 +151,15 @@ class Inherited(harness.Case):
                 self.assertNotIn("root:", result["stdout"])
 
     def test_limits_of_the_box_are_usual(self):
-        result = self.run_code("import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0]"
-                               " >= 1024, resource.getrlimit(resource.RLIMIT_CORE))")
-        self.assert_success(result, "True (0, 0)\n")
+        """Core files of 1 byte: the one limit at which a crash starts no handler outside the box."""
+        code = ("import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 1024, "
+                "resource.getrlimit(resource.RLIMIT_CORE))")
+        most = 0 if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0 else 1  # 0 can't be raised
+        for isolation in ("auto", "boot"):
+            self.assert_success(self.run_code(code, isolation=isolation), f"True {most, most}\n")
+        self.assert_success(self.run_command(["python3", "-c", code]), f"True {most, most}\n")
+        with open(f"/proc/{self.daemon.pid}/limits", encoding="ascii") as file:
+            self.assertRegex(file.read(), rf"Max core file size +{most} +{most} ")
 
 
 if __name__ == "__main__":
