@@ -42,8 +42,8 @@ static void raise_descriptor_limit(void)
 
 void process_prepare(unsigned inherited)
 {
-    /* Not 0: whoever handles crashes behind a pipe (core(5)) gets the memory of whatever crashes, as
-     * root, except at exactly 1 (fs/coredump.c); and no box can have more than kernd has. */
+    /* Not 0: whoever handles crashes behind a pipe (core(5)) gets the memory of whatever crashes,
+     * as root, except at exactly 1 (fs/coredump.c); and no box can have more than kernd has. */
     const struct rlimit no_core = { .rlim_cur = 1, .rlim_max = 1 };
     const struct sigaction ignore = { .sa_handler = SIG_IGN };
 

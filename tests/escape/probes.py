@@ -33,6 +33,8 @@ NUMBERS = {  # x86_64, aarch64 (asm/unistd.h)
     "move_pages": (279, 239), "personality": (135, 92), "modify_ldt": (154, None),
     "iopl": (172, None), "lookup_dcookie": (212, 18), "nfsservctl": (180, 42),
     "vhangup": (153, 58), "setdomainname": (171, 162), "pidfd_send_signal": (424, 424),
+    "process_vm_writev": (311, 271), "listmount": (458, 458), "move_mount": (429, 429),
+    "fspick": (433, 433),
 }
 COLUMN = 1 if os.uname().machine == "aarch64" else 0
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWPID = 0x20000, 0x10000000, 0x40000000, 0x20000000
@@ -105,6 +107,30 @@ def open_tree_clone():
 
 
 @probe
+def pick_mount():
+    return call("fspick", -100, b"/", 0)
+
+
+@probe
+def change_mount():
+    attributes = struct.pack("=4Q", 2, 0, 0, 0)  # MOUNT_ATTR_NOSUID: less, so that the kernel does it
+    return call("mount_setattr", -100, b"/", 0, attributes, len(attributes))
+
+
+@probe
+def move_mount():
+    os.makedirs("/tmp/probe-move", exist_ok=True)
+    target = b"/tmp/probe-move-control" if os.path.ismount("/tmp/probe-move-control") else b"/proc"
+    return call("move_mount", -100, target, -100, b"/tmp/probe-move", 0)
+
+
+@probe
+def list_mounts():
+    found = ctypes.create_string_buffer(80)
+    return call("listmount", struct.pack("=IIQQ", 24, 0, (1 << 64) - 1, 0), found, 10, 0)  # LSMT_ROOT
+
+
+@probe
 def change_root():
     os.makedirs("/tmp/probe-root", exist_ok=True)
     return call("chroot", b"/tmp/probe-root")
@@ -123,6 +149,11 @@ def unshare_mount():
 @probe
 def unshare_network():
     return call("unshare", CLONE_NEWNET)
+
+
+@probe
+def unshare_time():
+    return call("unshare", 0x80)  # CLONE_NEWTIME
 
 
 def reap(pid):
@@ -200,6 +231,20 @@ def read_memory(pid):
 @probe
 def read_memory_of_init():
     return read_memory(1)
+
+
+@probe
+def write_memory_of_init():
+    """What is there already."""
+    buffer = ctypes.create_string_buffer(1)
+    with open("/proc/1/maps", encoding="ascii") as file:
+        lines = [line.split() for line in file]
+    start = next((line[0] for line in lines if line[1].startswith("rw")), "400000-").split("-")[0]
+    local = struct.pack("=QQ", ctypes.addressof(buffer), 1)
+    remote = struct.pack("=QQ", int(start, 16), 1)
+    if lines:
+        call("process_vm_readv", 1, local, 1, remote, 1, 0)
+    return call("process_vm_writev", 1, local, 1, remote, 1, 0)
 
 
 @probe
@@ -346,6 +391,20 @@ def kernel_log():
 
 
 @probe
+def secret_memory():
+    return call("memfd_secret", 0)
+
+
+@probe
+def open_foreign_handle(kind, handle):
+    """One that was made elsewhere: files can be opened by it that no name here leads to."""
+    data = bytes.fromhex(handle)
+    directory = os.open(os.getcwd(), os.O_RDONLY)
+    file = call("open_by_handle_at", directory, struct.pack("=Ii", len(data), int(kind)) + data, 0)
+    return os.read(file, 100).decode()
+
+
+@probe
 def open_by_handle():
     handle = ctypes.create_string_buffer(struct.pack("=Ii", 128, 0) + bytes(128))
     mount_id = ctypes.c_int()
@@ -397,6 +456,77 @@ def open_for_writing(*paths):
     if not reached:
         raise last
     return reached
+
+
+def own_file():
+    return os.open("probe-file", os.O_CREAT | os.O_RDWR, 0o600)
+
+
+@probe
+def file_flags(flags):
+    """Files that nobody can remove (FS_IMMUTABLE_FL, FS_APPEND_FL; ioctl_iflags(2))."""
+    file, before = own_file(), bytearray(8)
+    fcntl.ioctl(file, 0x80086601, before)  # FS_IOC_GETFLAGS
+    changed = struct.pack("=q", struct.unpack("=q", before)[0] | int(flags, 0))
+    fcntl.ioctl(file, 0x40086602, changed)  # FS_IOC_SETFLAGS
+    fcntl.ioctl(file, 0x40086602, before)
+    return "set"
+
+
+@probe
+def file_system(request, *words):
+    """
+    What is done to all of it, with arguments that no file system takes: EINVAL, or that this one has
+    nothing of the kind, comes behind the question whether the caller may.
+    """
+    try:
+        return fcntl.ioctl(os.open(os.getcwd(), os.O_RDONLY), int(request, 0),
+                           struct.pack(f"={len(words)}q", *map(int, words)))
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise
+        return error.strerror
+
+
+@probe
+def freeze(place):
+    """Only where there is nothing to freeze (EOPNOTSUPP, ioctl_fs.c): a success would hold up the host."""
+    place = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.ioctl(place, 0xc0045877, 0)  # FIFREEZE
+        fcntl.ioctl(place, 0xc0045878, 0)  # FITHAW
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+    return "it was not a matter of rights"
+
+
+@probe
+def trusted_attribute():
+    return os.setxattr(own_file(), "trusted.probe", b"x") or "set"
+
+
+@probe
+def file_capability():
+    return os.setxattr(own_file(), "security.capability", struct.pack("=5I", 0x2000001, 128, 0, 0, 0)) or "set"
+
+
+@probe
+def type_into_terminal():
+    """Into one of its own, even."""
+    _, terminal = os.openpty()
+    if os.fork() == 0:
+        try:
+            os.setsid()
+            fcntl.ioctl(terminal, 0x540e, 0)  # TIOCSCTTY
+            fcntl.ioctl(terminal, 0x5412, b"x")  # TIOCSTI
+        except OSError as error:
+            os._exit(error.errno)
+        os._exit(0)
+    error = os.waitstatus_to_exitcode(os.wait()[1])
+    if error:
+        raise OSError(error, os.strerror(error))
+    return "typed"
 
 
 @probe

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from escape import EscapeCase, NAMESPACES, NETWORK, OWN_INIT, PROBES, harness, need_root
+from escape import EscapeCase, NAMESPACES, NETWORK, OWN_INIT, PROBES, handle_of, harness, need_root
 
 # An ordinary user of Debian has no sbin in his.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -36,6 +36,12 @@ class Namespaces(EscapeCase):
     def test_new_mount_interface(self):
         self.attempt("new_style_mount", where=NAMESPACES)
         self.attempt("open_tree_clone", where=NAMESPACES)
+        self.attempt("pick_mount", where=NAMESPACES)
+        self.attempt("change_mount", where=NAMESPACES)
+        self.attempt("move_mount", where=NAMESPACES,
+                     prepare="mkdir -p /tmp/probe-move-control && "
+                             "mount -t tmpfs none /tmp/probe-move-control")
+        self.attempt_if_known("list_mounts")
 
     def test_chroot(self):
         self.attempt("change_root", where=NAMESPACES)
@@ -44,6 +50,7 @@ class Namespaces(EscapeCase):
         self.attempt("unshare_user")
         self.attempt("unshare_mount", where=NAMESPACES)
         self.attempt("unshare_network", where=NAMESPACES)
+        self.attempt("unshare_time", where=NAMESPACES)
 
     def test_clone_into_namespaces(self):
         self.attempt("clone_user")
@@ -85,6 +92,7 @@ class Processes(EscapeCase):
 
     def test_memory_of_init(self):
         self.attempt("read_memory_of_init", where=OWN_INIT)
+        self.attempt("write_memory_of_init", where=OWN_INIT)
         self.attempt("open_memory_of_init", where=OWN_INIT)
         self.attempt("read_environment_of_init", where=OWN_INIT)
 
@@ -151,6 +159,19 @@ class Kernel(EscapeCase):
             self.skipTest(reason)
         self.attempt("open_by_handle")
         self.attempt("fanotify")
+
+    def test_a_handle_of_a_file_of_the_host(self):
+        """Made by root outside, of a file beside the workspace, on the same file system."""
+        if reason := need_root():
+            self.skipTest(reason)
+        with tempfile.NamedTemporaryFile("w", dir="/tmp") as file:
+            file.write("host secret")
+            file.flush()
+            kind, handle = handle_of(file.name)
+            self.attempt("open_foreign_handle", kind, handle)
+
+    def test_memory_that_nobody_else_can_see(self):
+        self.attempt_if_known("secret_memory")
 
     def test_raw_sockets(self):
         self.attempt("raw_socket", where=NETWORK)
@@ -240,6 +261,37 @@ writable = [os.path.join(folder, name) for folder, _, names in os.walk("/sys/fs/
 print(writable[:5])
 """
         self.assert_success(self.run_code(code), "[]\n")
+
+
+class FileSystems(EscapeCase):
+    """The host's, of which a workspace is a part: what is done to all of it, or to stay in it."""
+
+    def setUp(self):
+        super().setUp()
+        if reason := need_root():
+            self.skipTest(reason)
+
+    def test_files_that_nobody_can_remove(self):
+        self.attempt_if_known("file_flags", 0x10)  # FS_IMMUTABLE_FL
+        self.attempt_if_known("file_flags", 0x20)  # FS_APPEND_FL
+
+    def test_shut_it_down(self):
+        self.attempt_if_known("file_system", 0x8004587d, 99)  # FS_IOC_SHUTDOWN
+        self.attempt_if_known("file_system", 0xc0185879, -1, 0, 0)  # FITRIM
+
+    def test_freeze_it(self):
+        self.attempt("freeze", "/dev/shm")
+
+    def test_attributes(self):
+        self.attempt("trusted_attribute")
+        self.attempt("file_capability")
+
+
+class Terminals(EscapeCase):
+    def test_type_into_one(self):
+        if reason := need_root():  # CAP_SYS_ADMIN, where dev.tty.legacy_tiocsti is 0
+            self.skipTest(reason)
+        self.attempt("type_into_terminal")
 
 
 class Devices(EscapeCase):

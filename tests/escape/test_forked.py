@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every probe of the walls of a box once more in forked boxes."""
+"""Every probe of the walls of a box once more in forked boxes, and those of single calls in kernels."""
 import unittest
 
 import escape  # it makes what follows reachable
@@ -10,12 +10,17 @@ import test_syscalls
 from againkit import again
 from templatekit import Templated, WITH_TEMPLATES
 
-again(globals(),
-      [found for module in (test_escape, test_pairs, test_syscalls)
-       for found in vars(module).values()
-       if isinstance(found, type) and issubclass(found, escape.EscapeCase)
-       and found.__module__ == module.__name__],
-      WITH_TEMPLATES, Templated)
+
+def cases(*modules):
+    return [found for module in modules for found in vars(module).values()
+            if isinstance(found, type) and issubclass(found, escape.EscapeCase)
+            and found.__module__ == module.__name__]
+
+
+again(globals(), cases(test_escape, test_pairs, test_syscalls), WITH_TEMPLATES, Templated)
+again(globals(), cases(test_escape), (), escape.InKernels, suffix="_kernel")
+test_escape_Kernel_kernel.test_settings_of_its_namespaces_end_with_a_box = None  # noqa: F821  it goes on
+test_escape_HostFiles_kernel.test_write = None  # noqa: F821  whose control is its point
 test_pairs_Files.test_nothing_outside_the_workspace_changes = None  # noqa: F821  of bash, whose boxes are booted
 
 

@@ -36,10 +36,10 @@ def _remove():
         daemon.remove()
 
 
-def again(namespace, cases, arguments, *mixins):
+def again(namespace, cases, arguments, *mixins, suffix=""):
     """Puts the classes into the globals of a file of tests."""
     for case in cases:
-        name = f"{case.__module__}_{case.__name__}"
+        name = f"{case.__module__}_{case.__name__}{suffix}"
         made = type(name, (Shared, *mixins, case), {
             "daemon_arguments": (*case.daemon_arguments, *arguments),
             "__module__": namespace["__name__"]})  # by which the runner finds it, when it looks again
