@@ -3,7 +3,7 @@
  * Job: order a box from a template (template_wire.h), in place of a launcher.
  * Owns: the box until it is handed out.
  * Threads: any, several for one template: an order is sent in one piece, and nothing is answered.
- * May include: base, box, initlink, template_wire.
+ * May include: base, box, initlink, seccomp, template_wire.
  */
 #include "lib/box/box_fork.h"
 
@@ -26,6 +26,7 @@
 #include "lib/box/box_cgroup.h"
 #include "lib/box/box_internal.h"
 #include "lib/box/ends.h"
+#include "lib/box/seccomp.h"
 #include "lib/box/template_wire.h"
 
 #define FILTER_MAX ((size_t)1024 * 1024)
@@ -56,22 +57,22 @@ static int put_pins(struct box *template, struct err *err)
     return box_put_code(template, TEMPLATE_WIRE_PINS, pins.data, pins.size, err);
 }
 
+static int put_filter(struct box *template, enum seccomp_table_program program, const char *name,
+                      struct err *err)
+{
+    CLEANUP_BUF struct buf filter = BUF_INIT(FILTER_MAX);
+
+    return seccomp_program(program, &filter, err) < 0
+               ? -1
+               : box_put_code(template, name, filter.data, filter.size, err);
+}
+
 int box_fork_prepare(struct box *template, struct err *err)
 {
-    for (size_t i = 0; i < SECCOMP_PROGRAMS; i++) {
-        CLEANUP_FD int fd = seccomp_open(&template->boxes->seccomp, i);
-        CLEANUP_BUF struct buf program = BUF_INIT(FILTER_MAX);
-        char name[32];
-
-        (void)snprintf(name, sizeof(name), TEMPLATE_WIRE_FILTER, i);
-        if (fd < 0 || fd_read_to_end(fd, &program, err) < 0) {
-            return err_set(err, ERR_IO, errno, "can't read the filter: %s", err_errno_text(errno));
-        }
-        if (box_put_code(template, name, program.data, program.size, err) < 0) {
-            return -1;
-        }
-    }
-    return put_pins(template, err);
+    return put_filter(template, SECCOMP_TABLE_TEMPLATE_LIST, TEMPLATE_WIRE_FILTER, err) < 0 ||
+                   put_filter(template, SECCOMP_TABLE_FORKED_WALLS, TEMPLATE_WIRE_WALLS, err) < 0
+               ? -1
+               : put_pins(template, err);
 }
 
 /* The name of what lies right below a directory; NULL: it lies elsewhere. */

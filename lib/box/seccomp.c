@@ -72,7 +72,7 @@ static int add_range(scmp_filter_ctx filter, const struct seccomp_table_row *row
     return failed;
 }
 
-static int add_row(scmp_filter_ctx filter, const struct seccomp_table_row *row)
+static int add_row(scmp_filter_ctx filter, const struct seccomp_table_row *row, uint32_t otherwise)
 {
     int number = seccomp_syscall_resolve_name(row->name);
     struct scmp_arg_cmp bits = {
@@ -81,10 +81,9 @@ static int add_row(scmp_filter_ctx filter, const struct seccomp_table_row *row)
         .datum_a = row->first,
         .datum_b = row->last,
     };
-    /* A negative number is a call of other architectures, or newer than libseccomp: as unknown. */
-    bool is_default = row->action == SECCOMP_TABLE_ERROR && row->error == ENOSYS;
 
-    if (number < 0 || is_default) {
+    /* A negative number is a call of other architectures, or newer than libseccomp: as unknown. */
+    if (number < 0 || action_of(row) == otherwise) {
         return 0;
     }
     switch (row->when) {
@@ -98,7 +97,7 @@ static int add_row(scmp_filter_ctx filter, const struct seccomp_table_row *row)
     return add(filter, row, number, bits);
 }
 
-static int fill(scmp_filter_ctx filter, enum seccomp_table_program program)
+static int fill(scmp_filter_ctx filter, enum seccomp_table_program program, uint32_t otherwise)
 {
     struct seccomp_table_row row;
     int failed = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
@@ -108,19 +107,19 @@ static int fill(scmp_filter_ctx filter, enum seccomp_table_program program)
         failed = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     }
     for (size_t i = 0; failed == 0 && seccomp_table_at(program, i, &row); i++) {
-        failed = add_row(filter, &row);
+        failed = add_row(filter, &row, otherwise);
     }
     return failed;
 }
 
-/* A sealed memory file with the program. -1 with errno. */
+/* A sealed memory file with the program, its offset at the end. -1 with errno. */
 static int build(enum seccomp_table_program program)
 {
-    uint32_t otherwise =
-        program == SECCOMP_TABLE_WALLS ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO((unsigned)ENOSYS);
+    const bool is_list = program == SECCOMP_TABLE_LIST || program == SECCOMP_TABLE_TEMPLATE_LIST;
+    const uint32_t otherwise = is_list ? SCMP_ACT_ERRNO((unsigned)ENOSYS) : SCMP_ACT_ALLOW;
     scmp_filter_ctx filter = seccomp_init(otherwise);
     CLEANUP_FD int fd = memfd_create("kernd-seccomp", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int failed = filter == NULL || fd < 0 ? -EIO : fill(filter, program);
+    int failed = filter == NULL || fd < 0 ? -EIO : fill(filter, program, otherwise);
 
     if (failed == 0) {
         failed = seccomp_export_bpf(filter, fd);
@@ -136,6 +135,22 @@ static int build(enum seccomp_table_program program)
     return failed == 0 ? CLEANUP_TAKE_FD(fd) : -1;
 }
 
+static int refuse(struct err *err)
+{
+    return err_set(err, ERR_INTERNAL, errno, "can't build the system call filter: %s",
+                   err_errno_text(errno));
+}
+
+int seccomp_program(enum seccomp_table_program program, struct buf *out, struct err *err)
+{
+    CLEANUP_FD int fd = build(program);
+
+    if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+        return refuse(err);
+    }
+    return fd_read_to_end(fd, out, err);
+}
+
 int seccomp_build(struct seccomp *seccomp, struct err *err)
 {
     struct seccomp built = { .programs = { -1, -1 } };
@@ -143,11 +158,10 @@ int seccomp_build(struct seccomp *seccomp, struct err *err)
     for (size_t i = 0; i < SECCOMP_PROGRAMS; i++) {
         built.programs[i] = build(load_order[i]);
         if (built.programs[i] < 0) {
-            int reason = errno;
+            int failed = refuse(err);
 
             seccomp_done(&built);
-            return err_set(err, ERR_INTERNAL, reason, "can't build the system call filter: %s",
-                           err_errno_text(reason));
+            return failed;
         }
     }
     *seccomp = built;

@@ -8,6 +8,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/box/seccomp_table.h"
 
 #define SECCOMP_PROGRAMS 2
 
@@ -24,6 +25,9 @@ void seccomp_done(struct seccomp *seccomp);
  * -1 with errno.
  */
 int seccomp_open(const struct seccomp *seccomp, size_t index);
+
+/* Builds one and appends it (struct sock_filter's), for templates. 0, or -1 INTERNAL or IO. */
+int seccomp_program(enum seccomp_table_program program, struct buf *out, struct err *err);
 
 /* Appends the whole table as text, a line per row: "name<TAB>action<TAB>condition". 0 or -1. */
 int seccomp_describe(struct buf *out);

@@ -27,6 +27,15 @@
     {                                                \
         .name = (call), .action = SECCOMP_TABLE_KILL \
     }
+/* Of calls by which a template makes boxes. */
+#define REFUSE_IN_BOX(call, number)                                                           \
+    {                                                                                         \
+        .name = (call), .action = SECCOMP_TABLE_ERROR, .error = (number), .makes_boxes = true \
+    }
+#define KILL_IN_BOX(call)                                                 \
+    {                                                                     \
+        .name = (call), .action = SECCOMP_TABLE_KILL, .makes_boxes = true \
+    }
 #define ALLOW_RANGE(call, index, low, high, what)                                   \
     {                                                                               \
         .name = (call), .action = SECCOMP_TABLE_ALLOW, .when = SECCOMP_TABLE_RANGE, \
@@ -127,7 +136,7 @@ static const char *const allowed[] = {
 /* The rest of the list. */
 static const struct seccomp_table_row list[] = {
     /* refused as if unknown; the reason is in SECURITY.md */
-    REFUSE("clone3", ENOSYS),
+    REFUSE_IN_BOX("clone3", ENOSYS),
     REFUSE("io_uring_setup", ENOSYS),
     REFUSE("io_uring_enter", ENOSYS),
     REFUSE("io_uring_register", ENOSYS),
@@ -168,15 +177,15 @@ static const struct seccomp_table_row list[] = {
     REFUSE("iopl", EPERM),
     REFUSE("ioperm", EPERM),
     /* nobody needs these by accident: an attempt to get out */
-    KILL("mount"),
-    KILL("umount2"),
+    KILL_IN_BOX("mount"),
+    KILL_IN_BOX("umount2"),
     KILL("pivot_root"),
-    KILL("move_mount"),
+    KILL_IN_BOX("move_mount"),
     KILL("open_tree"),
     KILL("open_tree_attr"),
-    KILL("fsopen"),
-    KILL("fsconfig"),
-    KILL("fsmount"),
+    KILL_IN_BOX("fsopen"),
+    KILL_IN_BOX("fsconfig"),
+    KILL_IN_BOX("fsmount"),
     KILL("fspick"),
     KILL("mount_setattr"),
     KILL("setns"),
@@ -243,19 +252,59 @@ static const struct seccomp_table_row walls[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-bool seccomp_table_at(enum seccomp_table_program program, size_t index,
-                      struct seccomp_table_row *ret_row)
+static bool list_at(size_t index, struct seccomp_table_row *ret_row)
 {
-    if (program == SECCOMP_TABLE_WALLS) {
-        if (index < COUNT(walls)) {
-            *ret_row = walls[index];
-        }
-        return index < COUNT(walls);
-    }
     if (index < COUNT(allowed)) {
         *ret_row = (struct seccomp_table_row){ .name = allowed[index] };
     } else if (index - COUNT(allowed) < COUNT(list)) {
         *ret_row = list[index - COUNT(allowed)];
     }
     return index < COUNT(allowed) + COUNT(list);
+}
+
+static bool walls_at(size_t index, struct seccomp_table_row *ret_row)
+{
+    if (index < COUNT(walls)) {
+        *ret_row = walls[index];
+    }
+    return index < COUNT(walls);
+}
+
+static bool template_list_at(size_t index, struct seccomp_table_row *ret_row)
+{
+    const bool found = list_at(index, ret_row);
+
+    if (found && ret_row->makes_boxes) {
+        *ret_row = (struct seccomp_table_row){ .name = ret_row->name };
+    }
+    return found;
+}
+
+static bool forked_walls_at(size_t index, struct seccomp_table_row *ret_row)
+{
+    size_t before = COUNT(walls);
+
+    for (size_t i = 0; index >= COUNT(walls) && i < COUNT(list); i++) {
+        if (list[i].makes_boxes && before++ == index) {
+            *ret_row = list[i];
+            return true;
+        }
+    }
+    return walls_at(index, ret_row);
+}
+
+bool seccomp_table_at(enum seccomp_table_program program, size_t index,
+                      struct seccomp_table_row *ret_row)
+{
+    switch (program) {
+    case SECCOMP_TABLE_LIST:
+        return list_at(index, ret_row);
+    case SECCOMP_TABLE_WALLS:
+        return walls_at(index, ret_row);
+    case SECCOMP_TABLE_TEMPLATE_LIST:
+        return template_list_at(index, ret_row);
+    case SECCOMP_TABLE_FORKED_WALLS:
+        break;
+    }
+    return forked_walls_at(index, ret_row);
 }

@@ -33,14 +33,22 @@ struct seccomp_table_row {
     uint64_t first;
     uint64_t last;
     unsigned nonzero; /* a second argument that must not be 0 either; 0: no second condition */
+    bool makes_boxes; /* a template needs it to turn a fork of itself into a box */
     const char *note; /* what the condition means, NULL: none */
 };
 
 /*
  * Two programs are loaded and the stricter verdict wins (seccomp(2)): `list` allows by name and
- * refuses the rest; `walls` lets everything pass but what must be looked at by argument.
+ * refuses the rest; `walls` lets everything pass but what must be looked at by argument. Those of
+ * a forked box come to the same: a template loads its own list, once for all its forks, which
+ * allows what makes boxes as well, and each of its boxes these calls' rows together with the walls.
  */
-enum seccomp_table_program { SECCOMP_TABLE_LIST, SECCOMP_TABLE_WALLS };
+enum seccomp_table_program {
+    SECCOMP_TABLE_LIST,
+    SECCOMP_TABLE_WALLS,
+    SECCOMP_TABLE_TEMPLATE_LIST,
+    SECCOMP_TABLE_FORKED_WALLS,
+};
 
 /* Row number `index` of a program; false past the end. */
 bool seccomp_table_at(enum seccomp_table_program program, size_t index,

@@ -26,7 +26,6 @@
 
 #include "lib/box/template_wire.h"
 
-#define TEMPLATE_FILTERS 2
 #define TEMPLATE_FILTER_MAX ((size_t)64 * 1024)
 #define TEMPLATE_PINS_MAX 32
 
@@ -38,7 +37,8 @@ struct template_filter {
 /* What a template knows once it has been looked at. */
 struct template
 {
-    struct template_filter filters[TEMPLATE_FILTERS];
+    struct template_filter filter; /* its own, which its forks inherit */
+    struct template_filter walls;  /* of each of its boxes, on top of that */
     char *pins[TEMPLATE_PINS_MAX]; /* what a box may reach beside what all have */
     size_t pin_count;
     uint64_t mount_namespace; /* inode number */
@@ -86,8 +86,8 @@ const char *template_mounts_build(const struct template *template,
 /* A loopback that is up, a cgroup namespace, a user namespace of one user, no rights in it. */
 const char *template_walls_leave(void);
 
-/* The system call filter: the last step. */
-const char *template_walls_filter(const struct template *template);
+/* The system call filter, with that of the template: the last step. */
+const char *template_walls_filter(const struct template_filter *filter);
 
 /* ---- in the program, its child */
 

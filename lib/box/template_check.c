@@ -106,21 +106,13 @@ static bool has_no_shared_memory(void)
     return maps != NULL;
 }
 
-static bool read_filters(struct template *template)
+static bool read_filter(const char *path, struct template_filter *ret_filter)
 {
-    for (size_t i = 0; i < TEMPLATE_FILTERS; i++) {
-        char path[64];
-        size_t size = 0;
+    size_t size = 0;
 
-        (void)snprintf(path, sizeof(path), KERND TEMPLATE_WIRE_FILTER, i);
-        template->filters[i].program = fd_read_file(path, TEMPLATE_FILTER_MAX, &size);
-        if (template->filters[i].program == NULL || size == 0 ||
-            size % sizeof(struct sock_filter) != 0) {
-            return false;
-        }
-        template->filters[i].count = (unsigned short)(size / sizeof(struct sock_filter));
-    }
-    return true;
+    ret_filter->program = fd_read_file(path, TEMPLATE_FILTER_MAX, &size);
+    ret_filter->count = (unsigned short)(size / sizeof(struct sock_filter));
+    return ret_filter->program != NULL && size > 0 && size % sizeof(struct sock_filter) == 0;
 }
 
 static bool read_pins(struct template *template)
@@ -157,7 +149,10 @@ const char *template_check(struct template *template, int connection)
     if (!read_pins(template)) {
         return "it does not know what boxes may reach";
     }
-    return read_filters(template) ? NULL : "it has no system call filter";
+    return read_filter(KERND TEMPLATE_WIRE_FILTER, &template->filter) &&
+                   read_filter(KERND TEMPLATE_WIRE_WALLS, &template->walls)
+               ? NULL
+               : "it has no system call filter";
 }
 
 const char *template_check_again(void)

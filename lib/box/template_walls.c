@@ -104,17 +104,14 @@ const char *template_walls_leave(void)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? NULL : "protect PID 1";
 }
 
-const char *template_walls_filter(const struct template *template)
+const char *template_walls_filter(const struct template_filter *filter)
 {
-    for (int i = 0; i < TEMPLATE_FILTERS; i++) {
-        const struct sock_fprog program = {
-            .len = template->filters[i].count,
-            .filter = (struct sock_filter *)(void *)template->filters[i].program,
-        };
+    const struct sock_fprog program = {
+        .len = filter->count,
+        .filter = (struct sock_filter *)(void *)filter->program,
+    };
 
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0) {
-            return "load the system call filter";
-        }
-    }
-    return NULL;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0
+               ? NULL
+               : "load the system call filter";
 }

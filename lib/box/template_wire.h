@@ -39,8 +39,12 @@
 /* Empty in the template. A box moves mounts there that it loses. */
 #define TEMPLATE_WIRE_LEFT TEMPLATE_WIRE_PRIVATE "/left"
 
-/* Files of the template's own per-box directory: the filter programs, in the order to load them. */
-#define TEMPLATE_WIRE_FILTER "filter-%zu"
+/*
+ * Files of the template's own per-box directory: the system call filter that it loads itself before
+ * it serves, and that which is loaded in each of its boxes on top (seccomp_table.h).
+ */
+#define TEMPLATE_WIRE_FILTER "filter"
+#define TEMPLATE_WIRE_WALLS "filter-of-boxes"
 /*
  * And what a box has beside what every box has: pins (init_wire.h), each with its NUL byte. The
  * first is that of the workspace, the others are of mounts.

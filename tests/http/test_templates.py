@@ -131,6 +131,17 @@ class Templates(Templated, kernelkit.Case):
         self.assertEqual((told["languages"], told["problem"]), (["python"], None))
         self.assertGreaterEqual(told["up"], 1)
 
+    def test_it_has_most_of_the_filter_of_its_boxes(self):
+        """On top of those that its first process was started with."""
+        def filters(pid):
+            return int(census.status_field(pid, "Seccomp_filters"))
+
+        found = list(filter(census.is_interpreter_of_template, self.daemon.box_processes(templates=True)))
+        self.assertGreaterEqual(len(found), 1)
+        for pid in found:
+            first = census.stat(pid)[1]
+            self.assertEqual(filters(pid), filters(first) + 1)
+
     def test_a_forked_box_is_like_a_booted_one(self):
         forked = json.loads(self.forked(PORTRAIT)["stdout"])
         booted = json.loads(self.run_code(PORTRAIT, isolation="boot")["stdout"])
