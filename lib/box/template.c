@@ -29,7 +29,8 @@
 #include "lib/box/init.h"
 
 #define EXPORTED __attribute__((visibility("default")))
-#define NEW_NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
+/* Beside the network namespace (template_network.c). */
+#define NEW_NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 /* Bits of what the driver is told (driver_template.py). */
 #define KERND_PROGRAM 1
 #define KERND_PREPARES 2
@@ -114,6 +115,7 @@ static bool receive(int connection, struct order *order)
                               .msg_controllen = sizeof(control) };
     ssize_t got;
 
+    template_network_prepare(&own, connection);
     memset(order, 0, sizeof(*order));
     do {
         got = recvmsg(connection, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
@@ -257,6 +259,11 @@ static bool fork_box(struct order *order)
         tell(order->fds[2], refused, 0);
         return false;
     }
+    if (!template_network_renew(&own)) {
+        tell(order->fds[2], "make a network namespace", errno);
+        return false;
+    }
+    own.has_new_network = false; /* it is this box's */
     PyOS_BeforeFork();
     if (sigsetjmp(birth.back, 1) != 0) {
         explicit_bzero(order, sizeof(*order)); /* its names are the host's affair */

@@ -6,13 +6,14 @@
  * template) sits in a box of its own, holds capabilities in that box's user namespace and nowhere
  * else, and forks on kernd's order:
  *
- *     template   clone3 into new pid, mount, ipc, uts and net namespaces, and the order's cgroup;
- *      │         waits until PID 1, which is in its memory, has executed kernd-init (clone.h)
- *      └ PID 1   closes what is not its own, builds the mounts (template_mounts.c), leaves the user
- *        │       namespace for one without any capability over those, drops all, loads the filter
- *        │       (template_walls.c), forks, and becomes kernd-init by execve(2)
- *        └ 2     the program: limits, a session of its own, a connection of its own over which it
- *                tells kernd that it waits for code (template_program.c), back into the interpreter
+ *     template   makes a net namespace, before an order comes where there is time; clone3 into that
+ *      │         one, new pid, mount, ipc and uts namespaces, and the order's cgroup; waits until
+ * PID 1, which is in its memory, has executed kernd-init (clone.h) └ PID 1   closes what is not its
+ * own, builds the mounts (template_mounts.c), leaves the user │       namespace for one without any
+ * capability over those, drops all, loads the filter │       (template_walls.c), forks, and becomes
+ * kernd-init by execve(2) └ 2     the program: limits, a session of its own, a connection of its
+ * own over which it tells kernd that it waits for code (template_program.c), back into the
+ * interpreter
  *
  * All walls stand before process 2 is made, and kernd sends it nothing before kernd-init has said
  * that it is there. A step that fails ends the box before any code was handed to it.
@@ -44,7 +45,8 @@ struct template
     uint64_t mount_namespace; /* inode number */
     const char *greeting;     /* what a program says first */
     size_t greeting_size;
-    bool copies_ahead; /* what programs write is copied by the fork */
+    bool copies_ahead;    /* what programs write is copied by the fork */
+    bool has_new_network; /* it is in a network namespace that no box was in */
 };
 
 /* The number of a program's connection to kernd. */
@@ -77,13 +79,26 @@ struct template_study;
 struct template_study *template_study_fork(pid_t *ret_pid);
 bool template_study_end(struct template_study *study, pid_t pid);
 
+/*
+ * The network namespace that a template is in is that of its next box, which is born in it, and of
+ * no other box: it is new, and left for a new one before there is another. Making one takes longer
+ * than all mounts of a box. Nothing of the template is in it: its connection to kernd was made in
+ * the namespace that it was started in.
+ *
+ * template_network_renew: into a new one, with a loopback that is up, unless it is in one already;
+ * false: there is none, errno tells why. template_network_prepare: the same, once no order has come
+ * for a moment.
+ */
+bool template_network_renew(struct template *template);
+void template_network_prepare(struct template *template, int connection);
+
 /* ---- in PID 1 of the new box, in this order; NULL, or what could not be done (errno tells why) */
 
 /* From the template's mounts to those of a box. */
 const char *template_mounts_build(const struct template *template,
                                   const struct template_wire_fork *order);
 
-/* A loopback that is up, a cgroup namespace, a user namespace of one user, no rights in it. */
+/* A cgroup namespace, a user namespace of one user, no rights in it. */
 const char *template_walls_leave(void);
 
 /* The system call filter, with that of the template: the last step. */

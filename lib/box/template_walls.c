@@ -10,13 +10,10 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,21 +22,6 @@
 #include "lib/box/template.h"
 
 #define CAPABILITIES_MAX 64
-
-/* The kernel gives it its addresses when it comes up (net/ipv4/devinet.c, inetdev_event). */
-static bool raise_loopback(void)
-{
-    struct ifreq request = { .ifr_name = "lo" };
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool up = false;
-
-    if (fd >= 0) {
-        request.ifr_flags = IFF_UP | IFF_RUNNING;
-        up = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
-    }
-    fd_close(fd);
-    return up;
-}
 
 static bool write_file(const char *path, const char *text)
 {
@@ -89,9 +71,6 @@ static bool drop_capabilities(void)
 
 const char *template_walls_leave(void)
 {
-    if (!raise_loopback()) {
-        return "raise the loopback";
-    }
     /* As with a box that is booted: where the kernel knows none, there is none. */
     (void)unshare(CLONE_NEWCGROUP);
     if (!enter_user_namespace()) {

@@ -17,6 +17,11 @@ def wait_for_template(daemon):
                       "a template")
 
 
+def interpreters(daemon):
+    """Pids of the warm interpreters."""
+    return list(filter(census.is_interpreter_of_template, daemon.box_processes(templates=True)))
+
+
 def broken_library(place):
     """All that boxes need, and what templates need is no library: a directory below that one."""
     library = os.path.join(place, "library")

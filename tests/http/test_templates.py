@@ -10,7 +10,7 @@ import unittest
 import census
 import harness
 import kernelkit
-from templatekit import Templated, WITH_TEMPLATES, broken_library, wait_for_template
+from templatekit import Templated, WITH_TEMPLATES, broken_library, interpreters, wait_for_template
 
 RINGS_DISABLED = "/proc/sys/kernel/io_uring_disabled"
 
@@ -136,7 +136,8 @@ class Templates(Templated, kernelkit.Case):
         def filters(pid):
             return int(census.status_field(pid, "Seccomp_filters"))
 
-        found = list(filter(census.is_interpreter_of_template, self.daemon.box_processes(templates=True)))
+        self.forked("1")
+        found = interpreters(self.daemon)
         self.assertGreaterEqual(len(found), 1)
         for pid in found:
             first = census.stat(pid)[1]
@@ -227,11 +228,6 @@ class Ends(Templated, kernelkit.Case):
         super().setUp()
         wait_for_template(self.daemon)
 
-    def templates(self):
-        """Pids of the warm interpreters."""
-        return [pid for pid in self.daemon.box_processes(templates=True)
-                if census.is_interpreter_of_template(pid)]
-
     def long_call(self):
         """A call under way: wait for it with the function that is returned."""
         session = self.new_session()
@@ -256,10 +252,10 @@ class Ends(Templated, kernelkit.Case):
     def test_an_interpreter_that_is_killed(self):
         """Calls of its boxes go on; the next one has another."""
         finish = self.long_call()
-        victims = self.templates()
+        victims = interpreters(self.daemon)
         self.assertEqual(len(victims), 1)
         os.kill(victims[0], signal.SIGKILL)
-        census.wait_gone(self.templates, harness.seconds(10), "the template")
+        census.wait_gone(lambda: interpreters(self.daemon), harness.seconds(10), "the template")
         self.assertEqual(self.run_code("print(1)")["stdout"], "1\n")
         result = finish()
         self.assertEqual((result["stdout"], result["fault"]), ("done\n", None))
@@ -268,17 +264,17 @@ class Ends(Templated, kernelkit.Case):
     def test_a_template_whose_first_process_is_killed(self):
         """Its boxes are in its pid namespace: they end, and their answers say so."""
         finish = self.long_call()
-        os.kill(census.stat(self.templates()[0])[1], signal.SIGKILL)
+        os.kill(census.stat(interpreters(self.daemon)[0])[1], signal.SIGKILL)
         result = finish(go=False)
         self.assertEqual(result["fault"]["type"], "killed")
         self.assertEqual(self.run_code("print(1)")["stdout"], "1\n")
 
     def test_a_template_that_hangs(self):
         """The call boots a box of its own after a while."""
-        os.kill(self.templates()[0], signal.SIGSTOP)
+        os.kill(interpreters(self.daemon)[0], signal.SIGSTOP)
         result = self.run_code("print(1)")
         self.assertEqual((result["stdout"], result["usage"]["source"]), ("1\n", "cold"))
-        census.wait_gone(self.templates, harness.seconds(20), "the template that hung")
+        census.wait_gone(lambda: interpreters(self.daemon), harness.seconds(20), "the template that hung")
 
     def test_in_the_middle_of_many_calls(self):
         """Orders that are under way when it dies: each call is answered, and ran once."""
@@ -286,7 +282,7 @@ class Ends(Templated, kernelkit.Case):
 
         def one(number):
             if number == 10:
-                for pid in self.templates():
+                for pid in interpreters(self.daemon):
                     os.kill(pid, signal.SIGKILL)
             code = f"open('ran', 'a').write('{number} ')\nprint({number})"
             return self.daemon.result(f"/v1/sessions/{session}/runCode", {"code": code})["stdout"]
@@ -443,6 +439,45 @@ class Neighbours(Templated, kernelkit.Case):
                    "('127.0.0.1', 45455))):\n"
                    "    try: socket.socket(family).connect(name); found.append(name)\n"
                    "    except OSError: pass\nprint(found)")
+
+    def test_networks(self):
+        """
+        Of boxes that come at once, and after a while: none is where another is, or the template. Each
+        finds a loopback that is up and was never used; after one connection it was: the control.
+        """
+        count = 4
+        code = ("import os, socket, time\n"
+                "def used(): return [line.split()[:2] for line in open('/proc/net/dev') if ':' in line]\n"
+                "before = used()\n"
+                "server = socket.create_server(('127.0.0.1', 0))\n"
+                "client = socket.create_connection(server.getsockname())\n"
+                "open(NAME, 'w').close()\n"
+                "while not os.path.exists('go'): time.sleep(0.01)\n"
+                "print([os.readlink('/proc/self/ns/net'), before, used() != before])")
+        for _ in range(2):
+            session, mark = self.new_session(), harness.new_mark()
+
+            def hold(number, session=session, mark=mark):
+                if number < count:
+                    return eval(self.call(code.replace("NAME", repr(f"{mark}-{number}")), session))
+                names = [f"{mark}-{number}" for number in range(count)]
+                places = census.wait_until(lambda: all(map(self.daemon.find, names)) and self.daemon.find(names[0]),
+                                           harness.seconds(20), "the boxes")
+                try:
+                    here = {os.readlink(f"/proc/{pid}/ns/net") for pid in self.daemon.box_processes()}
+                    for pid in interpreters(self.daemon):
+                        census.wait_until(lambda pid=pid: os.readlink(f"/proc/{pid}/ns/net") not in here,
+                                          harness.seconds(20), "a namespace for the next box")
+                finally:
+                    open(os.path.join(os.path.dirname(places[0]), "go"), "w", encoding="ascii").close()
+                return here
+
+            *seen, here = harness.parallel(count + 1, hold)
+            self.assertEqual(len({network for network, _, _ in seen}), count)
+            self.assertLessEqual({network for network, _, _ in seen}, here)
+            self.assertNotIn(os.readlink("/proc/self/ns/net"), here)
+            for _, before, was_used in seen:
+                self.assertEqual((before, was_used), ([["lo:", "0"]], True))
 
     def test_interprocess_objects(self):
         make = ("import ctypes\nlibc = ctypes.CDLL(None)\n"
