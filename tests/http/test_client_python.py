@@ -5,6 +5,7 @@ import concurrent.futures
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -332,15 +333,31 @@ class Files(Case):
 
 
 class Readme(Case):
-    def test_its_example(self):
+    def run_example(self, path):
         with open(os.path.join(harness.ROOT, "README.md"), encoding="utf-8") as file:
             code = re.search(r"^```python\n(.*?)^```$", file.read(), re.M | re.S).group(1)
         done = subprocess.run(["/usr/bin/python3", "-B", "-c", code], cwd=self.folder.name, text=True,
                               capture_output=True, check=False, timeout=harness.seconds(60),
-                              env={"PYTHONPATH": CLIENT, "KERND_TOKEN_FILE": self.daemon.token_path,
+                              env={"PYTHONPATH": path, "KERND_TOKEN_FILE": self.daemon.token_path,
                                    "KERND_URL": f"http://127.0.0.1:{self.daemon.port}"})
         self.assertEqual((done.stdout, done.stderr), ("8 True\nb'42\\n'\n42\n", ""))
         self.assertTrue(os.path.exists(self.path("files.tgz")))
+
+    def test_its_example(self):
+        self.run_example(CLIENT)
+
+    def test_its_example_after_pip_install(self):
+        """... which needs no package index."""
+        shutil.copytree(CLIENT, self.path("source"))
+        subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-index", "--no-cache-dir",
+                        "--root-user-action", "ignore", "--target", self.path("installed"),
+                        self.path("source")], check=True, timeout=harness.seconds(120))
+        installed = os.listdir(self.path("installed"))
+        self.assertIn("kernd", installed)
+        self.assertTrue(any(name.endswith(".dist-info") for name in installed), installed)
+        self.assertEqual(sorted(set(os.listdir(self.path("installed/kernd"))) - {"__pycache__"}),
+                         sorted(set(os.listdir(os.path.join(CLIENT, "kernd"))) - {"__pycache__"}))
+        self.run_example(self.path("installed"))
 
 
 class RichResults(Case):

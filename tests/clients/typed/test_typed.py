@@ -57,17 +57,17 @@ class Typed(clientkit.Case):
         program, = re.findall(r"^```ts\n(.*?)^```$", text, re.M | re.S)
         place = os.path.join(self.group.place, "readme")
         os.makedirs(place, exist_ok=True)
-        with open(os.path.join(place, "example.ts"), "w", encoding="utf-8") as file:
+        with open(os.path.join(place, "example.mts"), "w", encoding="utf-8") as file:
             file.write(program)
-        shutil.copy(os.path.join(self.group.place, "package.json"), place)
+        with open(os.path.join(place, "package.json"), "w", encoding="utf-8") as file:
+            file.write("{}")  # as `npm install` makes it where there is none
         base = f"http://127.0.0.1:{self.daemon.port}"
         setting = (f'T="Authorization: Bearer {self.daemon.token}"\nU={base}\n'
                    'npm() { [ "$1" = install ]; }\nset -eu -o pipefail\n')
         done = subprocess.run(
             ["bash", "-c", setting + lines], cwd=place, capture_output=True, text=True, check=False,
             stdin=subprocess.DEVNULL, timeout=harness.seconds(180),
-            env=self.group.environment(KERND_URL=base, TOKEN=self.daemon.token,
-                                       npm_config_offline="true"))
+            env=self.group.environment(npm_config_offline="true"))
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1:]), (0, ["42 null"]),
                          done.stdout + done.stderr)
 
