@@ -187,6 +187,15 @@ int place_prepare(struct place *place, const struct run_request *request, struct
     return 0;
 }
 
+static const char *why_not_fetched(enum err_code code)
+{
+    return code == ERR_FILE_NOT_FOUND   ? "not_found"
+           : code == ERR_BODY_TOO_LARGE ? "too_large"
+           : code == ERR_SESSION_BUSY   ? "busy"
+           : code == ERR_BAD_PATH       ? "not_a_file"
+                                        : "not_readable";
+}
+
 static void fetch_one(struct place *place, const char *path, size_t max, struct run_fetched *ret)
 {
     struct err err = ERR_INIT;
@@ -194,9 +203,7 @@ static void fetch_one(struct place *place, const char *path, size_t max, struct 
 
     *ret = (struct run_fetched){ .path = alloc_text(path) };
     if (files_read(place->root, path, &data, NULL, &err) < 0) {
-        ret->reason = err.code == ERR_FILE_NOT_FOUND   ? "not_found"
-                      : err.code == ERR_BODY_TOO_LARGE ? "too_large"
-                                                       : "not_a_file";
+        ret->reason = why_not_fetched(err.code);
         return;
     }
     ret->size = data.size;

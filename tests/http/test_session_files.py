@@ -546,6 +546,8 @@ socket.socket(socket.AF_UNIX).bind("s")
                 reply = session.post("snapshots", {})
             self.assertEqual((reply.status, [row["path"] for row in reply.json["leftOut"]]),
                              (201, ["leased"]), reply)
+            result = session.run(["sh", "-c", "echo x >closed; chmod 0 closed"], fetchFiles=["leased", "closed"])
+            self.assertEqual(result["fetched"], {"leased": {"error": "busy"}, "closed": {"error": "not_readable"}})
             with self.within(2):
                 self.assertEqual(session.put("leased", b"another").status, 204)
             self.assertEqual(session.read("leased").body, b"another")
