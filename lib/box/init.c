@@ -7,9 +7,11 @@
  */
 #include "lib/box/init.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,6 +87,21 @@ static bool begin(struct init_reaper *init, bool is_template)
     return init_send(init->connection, INIT_WIRE_STARTED, &started, sizeof(started));
 }
 
+/*
+ * What outlives execve(2) of the interpreter that this process was a fork of: signals that it
+ * ignores, and its file mask. PID 1 has neither in a box that was booted.
+ */
+static void forget_interpreter(void)
+{
+    static const int ignored[] = { SIGINT, SIGPIPE, SIGXFSZ };
+    const struct sigaction action = { .sa_handler = SIG_DFL };
+
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+        (void)sigaction(ignored[i], &action, NULL);
+    }
+    (void)umask(S_IRWXG | S_IRWXO);
+}
+
 /* The program is a process already, which waits for its code: no START comes. */
 static bool begin_forked(struct init_reaper *init, char **argv)
 {
@@ -99,6 +116,7 @@ static bool begin_forked(struct init_reaper *init, char **argv)
     hello.outside = strcmp(argv[1], INIT_WIRE_OUTSIDE) == 0 ? 1 : 0;
     hello.landlock_abi = (uint32_t)landlock_abi;
     init->program = (pid_t)program;
+    forget_interpreter();
     close_streams();
     return init_send(init->connection, INIT_WIRE_HELLO, &hello, sizeof(hello)) &&
            init_send(init->connection, INIT_WIRE_STARTED, &started, sizeof(started));

@@ -35,7 +35,7 @@ print(json.dumps({
     # Both of a box; that of the thread which started it comes on top, and is of one or two parts.
     "filters": [int(line.split()[1]) >= 2 for line in
                 lines("/proc/self/status", lambda l: l.startswith("Seccomp_filters"))],
-    "first": lines("/proc/1/comm") + lines("/proc/1/status", lambda l: l.startswith("SigBlk")),
+    "first": lines("/proc/1/comm") + lines("/proc/1/status", lambda l: l.startswith(("SigBlk", "SigIgn", "Umask"))),
     "ids": [os.getpid(), os.getppid(), os.getsid(0) == os.getpid(), os.getuid(), os.getgid()],
     "descriptors": sorted(os.listdir("/proc/self/fd"), key=int),
     "environment": sorted(os.environ.items()), "cwd": os.getcwd(), "host": os.uname().nodename,
