@@ -160,7 +160,8 @@ void doctor_host_check_namespaces(struct doctor_report *report, bool box_starts)
     if (host.max_user_namespaces > 0 && host.max_user_namespaces < NAMESPACES_LOW) {
         doctor_report_add(report, "namespaces", DOCTOR_WARN, "user.max_user_namespaces = %ld",
                           host.max_user_namespaces);
-        doctor_report_fix(report, "sudo sysctl user.max_user_namespaces=10000: each box takes one");
+        doctor_report_fix(report,
+                          "sudo sysctl user.max_user_namespaces=10000: each box takes one or two");
     } else {
         check_setting(report, "namespaces", host.max_user_namespaces == 0 ? advice.remedy : NULL,
                       "user.max_user_namespaces", host.max_user_namespaces);

@@ -98,6 +98,14 @@ void remedy_namespaces(const struct remedy_host *host, struct err *err)
     }
 }
 
+/* ENOSPC (user_namespaces(7)): there are some, and all that may be are in use, or nested too deep.
+ */
+static bool namespaces_used_up(const char *words, const struct remedy_host *host)
+{
+    return host->max_user_namespaces != 0 &&
+           (says(words, "No space left on device") || says(words, "max_*_namespaces"));
+}
+
 char *remedy_line(const char *words)
 {
     CLEANUP_BUF struct buf line = BUF_INIT(WORDS_SHOWN * 4);
@@ -143,6 +151,10 @@ int remedy_explain(const char *words, const char *exit_text, const struct remedy
     }
     if (remedy_namespaces_refused(words)) {
         (void)err_set(err, ERR_ENGINE_UNAVAILABLE, 0, "no box can start here: %s", shown);
+        if (namespaces_used_up(words, host)) {
+            return err_remedy(err, "each box takes one or two user namespaces: sudo sysctl "
+                                   "user.max_user_namespaces=10000, in a container on its host");
+        }
         remedy_namespaces(host, err);
         return -1;
     }

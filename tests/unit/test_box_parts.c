@@ -287,6 +287,11 @@ static void what_the_owner_can_do_is_named(void **state)
     assert_remedy(refused, &debian, ERR_ENGINE_UNAVAILABLE, "kernel.unprivileged_userns_clone=1");
     assert_remedy("bwrap: Creating new namespace failed: No space left on device", &none,
                   ERR_ENGINE_UNAVAILABLE, "user.max_user_namespaces");
+    assert_remedy("bwrap: unshare user ns: No space left on device", &docker,
+                  ERR_ENGINE_UNAVAILABLE, "sysctl user.max_user_namespaces=10000");
+    assert_remedy("bwrap: Creating new namespace failed: nesting depth or "
+                  "/proc/sys/user/max_*_namespaces exceeded (ENOSPC)",
+                  &plain, ERR_ENGINE_UNAVAILABLE, "sysctl user.max_user_namespaces=10000");
     assert_remedy("bwrap: setting up uid map: Permission denied", &ubuntu, ERR_ENGINE_UNAVAILABLE,
                   "kernel.apparmor_restrict_unprivileged_userns=0");
     assert_remedy("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", &ubuntu,
