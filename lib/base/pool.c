@@ -54,8 +54,9 @@ static void leave(struct pool *pool, struct pool_worker *worker, int64_t began_n
  * threads sleep. */
 static struct sleeper *choose(struct pool *pool)
 {
-    return pool->turns.queued > 0 && pool->running < pool->seats ? sleepers_choose(&pool->sleepers)
-                                                                 : NULL;
+    return pool->turns.queued > 0 && pool->running < pool->seats && pool_turn_is(pool)
+               ? sleepers_choose(&pool->sleepers)
+               : NULL;
 }
 
 void pool_unlock_for_next(struct pool *pool)

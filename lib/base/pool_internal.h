@@ -101,6 +101,12 @@ void pool_guest_run(struct pool_thread *host);
 
 /* ---- pool_turn.c ---- */
 
+/*
+ * Locked. Is it the turn of any caller who waits? Memory is not asked for. A thread that is woken
+ * for nothing costs two switches, and in a flood there is one at each start and end of a job.
+ */
+bool pool_turn_is(const struct pool *pool);
+
 /* Locked. The next job that may start, which counts as running from here; NULL: none. */
 struct pool_job *pool_turn_take(struct pool *pool, struct pool_worker *worker);
 

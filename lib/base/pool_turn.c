@@ -59,13 +59,28 @@ static bool has_turn(const struct pool *pool, const struct turns_caller *caller)
            (within_share && pool->started - caller->served >= OTHERS_FIRST);
 }
 
-static bool serves(void *context, const struct turns_caller *caller)
+static bool may_start(const struct pool *pool, const struct turns_caller *caller)
 {
-    const struct pool *pool = context;
     const struct pool_rules *rules = &pool->rules;
 
     return (rules->per_caller == 0 || caller->running < rules->per_caller) &&
            (rules->unsettled == 0 || is_single(caller) || has_turn(pool, caller));
+}
+
+static bool serves(void *context, const struct turns_caller *caller)
+{
+    return may_start(context, caller);
+}
+
+bool pool_turn_is(const struct pool *pool)
+{
+    for (const struct turns_caller *caller = pool->turns.callers; caller != NULL;
+         caller = caller->next) {
+        if (caller->queued > 0 && may_start(pool, caller)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool starts(void *context, struct pool_job *job)
