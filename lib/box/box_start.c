@@ -165,8 +165,8 @@ static int wait_for_hello(struct box *box, struct buf *words, const struct box_s
         ends_hear_words(box, words);
     }
     if (watched[0].revents != 0) {
-        if (box->link.fd < 0) {
-            return take_link(box, ends, err);
+        if (box->link.fd < 0 && take_link(box, ends, err) < 0) {
+            return -1;
         }
         initlink_hear(&box->link);
         if (box->link.report.hello) {

@@ -20,16 +20,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/text.h"
 
-static int connect_to_kernd(void)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = INIT_WIRE_SOCKET };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
-        fd_clear(&fd);
-    }
-    return fd;
-}
+#define EXIT_UNBORN 126 /* as of a program that can't be executed */
 
 /* One line for the launcher's stderr, which kernd quotes when a box does not start. */
 static int give_up(const char *what)
@@ -38,6 +29,19 @@ static int give_up(const char *what)
 
     (void)ignored;
     return 1;
+}
+
+static bool connect_to_kernd(struct init_reaper *init)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = INIT_WIRE_SOCKET };
+
+    init->connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (init->connection < 0 ||
+        connect(init->connection, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+        (void)give_up("kernd-init: can't reach kernd\n");
+        return false;
+    }
+    return true;
 }
 
 /*
@@ -62,6 +66,13 @@ static void close_streams(void)
     fd_close(STDERR_FILENO);
 }
 
+/* No process was left for the program: it has ended like one that could not be executed. */
+static void set_unborn(struct init_reaper *init)
+{
+    init->ended = true;
+    init->wait_status = EXIT_UNBORN << 8; /* wait(2) form */
+}
+
 /*
  * Hello, then the program's start. False: no program came. Who is confined by Landlock can mount
  * nothing (landlock(7)): a template is not, and its boxes are.
@@ -70,20 +81,28 @@ static bool begin(struct init_reaper *init, bool is_template)
 {
     struct init_wire_hello hello = { .version = INIT_WIRE_VERSION };
     struct init_wire_started started = { 0 };
-    int start_errno = 0;
+    struct init_program program;
     int ruleset = -1;
-    int report = -1;
 
     hello.landlock_abi = is_template ? 0 : init_landlock_prepare(init->in_image, &ruleset);
-    init->program = init_child_fork(init->connection, ruleset, init->in_image, &report);
-    fd_close(ruleset);
-    close_streams();
-    if (init->program < 0 || !init_send(init->connection, INIT_WIRE_HELLO, &hello, sizeof(hello)) ||
-        !init_child_await(report, &start_errno)) {
+    /* At once, so that kernd wakes for both. */
+    if (!connect_to_kernd(init) ||
+        !init_send(init->connection, INIT_WIRE_HELLO, &hello, sizeof(hello)) ||
+        (init->in_image && !init_receive_streams(init->connection)) ||
+        !init_receive_start(init->connection, &program)) {
         return false;
     }
-    started.start_errno = start_errno;
+    if (init->in_image) {
+        program.environment = init_receive_merge(environ, program.environment);
+    }
+    init->program = init_child_start(&program, ruleset, &started.start_errno);
     started.at_ns = clock_mono_ns();
+    if (init->program < 0) {
+        set_unborn(init);
+    }
+    fd_close(ruleset);
+    /* Its output ends with this process, and not before: kernd wakes once, for the report. */
+    fd_close(STDIN_FILENO);
     return init_send(init->connection, INIT_WIRE_STARTED, &started, sizeof(started));
 }
 
@@ -110,7 +129,8 @@ static bool begin_forked(struct init_reaper *init, char **argv)
     uint64_t program = 0;
     uint64_t landlock_abi = 0;
 
-    if (text_parse_u64(argv[2], &program) < 0 || text_parse_u64(argv[3], &landlock_abi) < 0) {
+    if (text_parse_u64(argv[2], &program) < 0 || text_parse_u64(argv[3], &landlock_abi) < 0 ||
+        !connect_to_kernd(init)) {
         return false;
     }
     hello.outside = strcmp(argv[1], INIT_WIRE_OUTSIDE) == 0 ? 1 : 0;
@@ -136,13 +156,10 @@ int main(int argc, char **argv)
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) {
         return give_up("kernd-init: can't protect itself\n");
     }
-    if (!init_reaper_open(&init) || (init.connection = connect_to_kernd()) < 0) {
-        return give_up("kernd-init: can't reach kernd\n");
+    if (!init_reaper_open(&init)) {
+        return give_up("kernd-init: can't hear of deaths\n");
     }
     init.in_image = is_called(argc, argv, INIT_WIRE_IN_IMAGE);
-    if (init.in_image && !init_receive_streams(init.connection)) {
-        return give_up("kernd-init: got no streams\n");
-    }
     if (is_template) {
         skip_a_number();
     }

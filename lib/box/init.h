@@ -47,7 +47,10 @@ struct init_program {
     char **environment;
 };
 
-/* Reads the START message. False: the connection ended or broke the protocol. */
+/*
+ * Waits for the START message, which stays for the life of the process. False: the connection ended
+ * or broke the protocol.
+ */
 bool init_receive_start(int connection, struct init_program *ret_program);
 
 /* Takes the program's streams from the connection as 0, 1 and 2. False: they did not come. */
@@ -85,18 +88,12 @@ uint32_t init_landlock_prepare(bool in_image, int *ret_ruleset);
 int init_landlock_enter(int ruleset, char *const *pins);
 
 /*
- * Makes the process that will be the program: ahead of time, so that it has only to wake up and
- * exec when its START comes. It reads that itself from the connection; nobody else may before
- * init_child_await returned. ruleset: of init_landlock_prepare, -1: none. in_image: see
- * INIT_WIRE_IN_IMAGE. The process id, or -1.
+ * Makes the program's process, in this one's memory as vfork(2) does: no page is copied, and it
+ * returns when the program is executed, or the child ended before. ruleset: of
+ * init_landlock_prepare, -1: none. *ret_errno is 0, or the reason why no program runs, of which a
+ * line went to its stderr; then the child, if one was made, ends with 127 (not found) or 126. The
+ * process id, or -1.
  */
-pid_t init_child_fork(int connection, int ruleset, bool in_image, int *ret_report);
-
-/*
- * Waits for the child's exec; *ret_errno is 0 when that succeeded, else the reason, and the process
- * has written one line to its stderr and ends with 127 (not found) or 126. Closes report. False: no
- * START came, the connection is over.
- */
-bool init_child_await(int report, int *ret_errno);
+pid_t init_child_start(const struct init_program *program, int ruleset, int *ret_errno);
 
 #endif

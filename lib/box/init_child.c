@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Job: fork and exec of the box's program.
+ * Job: make the process of the box's program.
  * Owns: nothing.
  * Threads: one.
  * May include: base, init.
  */
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,8 +25,15 @@
 #define NAME_SHOWN_MAX ((size_t)200)
 /* Behind the first character of a pin that is not looked at. */
 #define UNPINNED " 0 0 /"
-/* In the place of an errno: the connection ended before START. */
-#define NO_START (-1)
+/* Enough for execvpe(3), which puts a path together there. Pages that nobody uses are not there. */
+#define STACK_SIZE 65536
+
+/* What the child knows of its task, and where it leaves what kept it from it. */
+struct birth {
+    const struct init_program *program;
+    int ruleset;
+    int reason; /* errno, 0 once it has executed the program */
+};
 
 /* "kernd: cannot start 'name': reason", in one write so that it stays one line. */
 static void tell(const char *what, const char *name, int reason)
@@ -53,10 +62,10 @@ static void tell(const char *what, const char *name, int reason)
     (void)ignored;
 }
 
-static void fail(int report, int reason, int exit_code) __attribute__((noreturn));
-static void fail(int report, int reason, int exit_code)
+static void fail(struct birth *birth, int reason, int exit_code) __attribute__((noreturn));
+static void fail(struct birth *birth, int reason, int exit_code)
 {
-    (void)fd_write_full(report, &reason, sizeof(reason));
+    birth->reason = reason;
     _exit(exit_code);
 }
 
@@ -103,93 +112,72 @@ static int connect_driver(int number)
 }
 
 /* Ends the process where the box is not what kernd means it to be, or can't be made so. */
-static void close_walls(const struct init_program *program, int ruleset, int report)
+static void close_walls(struct birth *birth)
 {
+    const struct init_program *program = birth->program;
     const char *unpinned = find_unpinned(program->pins);
     int reason = 0;
 
     init_state_limits(&program->limits);
     if (unpinned != NULL) {
         tell("cannot start with", unpinned, ESTALE);
-        fail(report, ESTALE, EXIT_NOT_STARTED);
+        fail(birth, ESTALE, EXIT_NOT_STARTED);
     }
-    if (ruleset >= 0 && init_landlock_enter(ruleset, program->pins) < 0) {
+    if (birth->ruleset >= 0 && init_landlock_enter(birth->ruleset, program->pins) < 0) {
         reason = errno;
         tell("cannot confine", program->argv[0], reason);
-        fail(report, reason, EXIT_NOT_STARTED);
+        fail(birth, reason, EXIT_NOT_STARTED);
     }
 }
 
-static void run_program(const struct init_program *program, int report) __attribute__((noreturn));
-static void run_program(const struct init_program *program, int report)
+static void run_program(struct birth *birth) __attribute__((noreturn));
+static void run_program(struct birth *birth)
 {
+    const struct init_program *program = birth->program;
     int reason = 0;
 
     if (chdir(program->cwd) < 0) {
         reason = errno;
         tell("cannot start in", program->cwd, reason);
-        fail(report, reason, EXIT_NOT_STARTED);
+        fail(birth, reason, EXIT_NOT_STARTED);
     }
     if (program->limits.driver_fd != 0) {
         reason = connect_driver((int)program->limits.driver_fd);
     }
     if (reason != 0) {
         tell("cannot connect", program->argv[0], reason);
-        fail(report, reason, EXIT_NOT_STARTED);
+        fail(birth, reason, EXIT_NOT_STARTED);
     }
     /* execvpe looks for the program in the caller's own PATH, not in the one it passes on. */
     environ = program->environment;
     (void)execvpe(program->argv[0], program->argv, program->environment);
     reason = errno;
     tell("cannot start", program->argv[0], reason);
-    fail(report, reason, reason == ENOENT || reason == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
+    fail(birth, reason, reason == ENOENT || reason == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
 }
 
-static void run_child(int connection, int ruleset, bool in_image, int report)
-    __attribute__((noreturn));
-static void run_child(int connection, int ruleset, bool in_image, int report)
+/* In the memory of PID 1, which waits: session, masks, signals, limits and directory are its own.
+ */
+static int run_child(void *context)
 {
-    struct init_program program;
+    struct birth *birth = context;
 
     init_state_process();
     init_state_signals();
-    if (!init_receive_start(connection, &program)) {
-        fail(report, NO_START, EXIT_NOT_STARTED);
-    }
-    if (in_image) {
-        program.environment = init_receive_merge(environ, program.environment);
-    }
-    close_walls(&program, ruleset, report);
-    run_program(&program, report);
+    close_walls(birth);
+    run_program(birth);
 }
 
-pid_t init_child_fork(int connection, int ruleset, bool in_image, int *ret_report)
+pid_t init_child_start(const struct init_program *program, int ruleset, int *ret_errno)
 {
-    int report_read = -1;
-    int report_write = -1;
-    pid_t pid = -1;
+    static _Alignas(16) char stack[STACK_SIZE];
+    struct birth birth = { .program = program, .ruleset = ruleset };
+    pid_t pid = clone(run_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &birth);
 
-    if (fd_pipe(&report_read, &report_write) < 0) {
-        return -1;
+    if (pid < 0) {
+        birth.reason = errno;
+        tell("cannot start", program->argv[0], birth.reason);
     }
-    pid = fork();
-    if (pid == 0) {
-        run_child(connection, ruleset, in_image, report_write);
-    }
-    fd_close(report_write);
-    *ret_report = report_read;
+    *ret_errno = birth.reason;
     return pid;
-}
-
-bool init_child_await(int report, int *ret_errno)
-{
-    int reason = 0;
-
-    /* The write end closes by itself at exec: nothing to read means success. */
-    if (fd_read_full(report, &reason, sizeof(reason)) < 0) {
-        reason = 0;
-    }
-    fd_close(report);
-    *ret_errno = reason;
-    return reason != NO_START;
 }

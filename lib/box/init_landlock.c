@@ -128,7 +128,13 @@ uint32_t init_landlock_prepare(bool in_image, int *ret_ruleset)
         return 0;
     }
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (allow(ruleset, places[i].path, places[i].access & attributes.access_fs) < 0) {
+        const uint64_t access = places[i].access & attributes.access_fs;
+
+        /* What a rule gives holds beneath: "/" has given that already. */
+        if (in_image && (access & ~RUNNING) == 0) {
+            continue;
+        }
+        if (allow(ruleset, places[i].path, access) < 0) {
             fd_close(ruleset);
             return 0;
         }

@@ -3,8 +3,8 @@
  * init_wire: what kernd and kernd-init say to each other, over one SOCK_STREAM connection.
  *
  *     kernd-init                          kernd
- *                                  <-     (its streams, see INIT_WIRE_IN_IMAGE)
  *     HELLO   ready, waiting       ->
+ *                                  <-     (its streams, see INIT_WIRE_IN_IMAGE)
  *                                  <-     START   the program (at most once)
  *     STARTED exec done or errno   ->
  *                                  <-     SIGNAL  any number
@@ -34,7 +34,7 @@
 /*
  * kernd-init's argument in a box with an image's files: it may read and run all that is there, the
  * program inherits the environment that kernd-init has, and its three streams come by the
- * connection before anything else: one byte with the descriptors (SCM_RIGHTS, unix(7)).
+ * connection before START: one byte with the descriptors (SCM_RIGHTS, unix(7)).
  */
 #define INIT_WIRE_IN_IMAGE "in-image"
 #define INIT_WIRE_STREAMS 3
