@@ -29,6 +29,13 @@
 #define GONE_MS 5000
 #define LAST_WORDS_MAX ((uint64_t)8 * 1024 * 1024)
 
+static void wait_for_one(int pidfd, int64_t deadline)
+{
+    struct pollfd dead = { .fd = pidfd, .events = POLLIN };
+
+    (void)poll(&dead, 1, clock_poll_ms(deadline, -1));
+}
+
 static bool pidfd_dead(int pidfd)
 {
     struct pollfd dead = { .fd = pidfd, .events = POLLIN };
@@ -77,7 +84,8 @@ static void ask(struct box *box, struct box_io *io)
     }
 }
 
-/* True: nothing of the box is left by the deadline. */
+/* True: nothing of the box is left by the deadline. Without io nobody wants its last words, and
+ * nothing is woken up for: the launcher mostly ends last. */
 static bool await_gone(struct box *box, struct box_io *io, int64_t deadline)
 {
     for (;;) {
@@ -90,7 +98,11 @@ static bool await_gone(struct box *box, struct box_io *io, int64_t deadline)
         if (clock_passed(deadline)) {
             return false;
         }
-        wait_a_while(box, io, init, launcher, deadline);
+        if (io == NULL) {
+            wait_for_one(launcher >= 0 ? launcher : init, deadline);
+        } else {
+            wait_a_while(box, io, init, launcher, deadline);
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,12 +20,20 @@
 /* Unit of st_blocks (stat(2)). */
 #define BLOCK UINT64_C(512)
 
+/* Asked once: that mount is the kernel's own, from its start to its end. */
 uint64_t memfiles_device(void)
 {
-    CLEANUP_FD int fd = memfd_create("kernd-probe", MFD_CLOEXEC);
-    struct stat status;
+    static _Atomic uint64_t known;
+    uint64_t device = atomic_load_explicit(&known, memory_order_relaxed);
 
-    return fd >= 0 && fstat(fd, &status) == 0 ? status.st_dev : 0;
+    if (device == 0) {
+        CLEANUP_FD int fd = memfd_create("kernd-probe", MFD_CLOEXEC);
+        struct stat status;
+
+        device = fd >= 0 && fstat(fd, &status) == 0 ? status.st_dev : 0;
+        atomic_store_explicit(&known, device, memory_order_relaxed);
+    }
+    return device;
 }
 
 bool memfiles_has(const struct memfiles *files, uint64_t inode)

@@ -73,7 +73,7 @@ static size_t read_pipe(struct box *box, enum output_stream which)
         return 0;
     }
     if (box->scratch == NULL) {
-        box->scratch = alloc_zero(1, SCRATCH_SIZE);
+        box->scratch = alloc_resize(NULL, 1, SCRATCH_SIZE);
     }
     got = read(*fd, box->scratch, SCRATCH_SIZE);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,7 +18,14 @@
 
 bool proctree_supported(void)
 {
-    return access("/proc/thread-self/children", R_OK) == 0;
+    static atomic_int known; /* 1: yes, -1: no; a kernel's configuration stays what it is */
+    int supported = atomic_load_explicit(&known, memory_order_relaxed);
+
+    if (supported == 0) {
+        supported = access("/proc/thread-self/children", R_OK) == 0 ? 1 : -1;
+        atomic_store_explicit(&known, supported, memory_order_relaxed);
+    }
+    return supported > 0;
 }
 
 /* Adds the pids in a text like "12 345 ". A number cut by the end of a piece goes on in *number. */

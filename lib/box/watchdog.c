@@ -64,6 +64,11 @@ void watchdog_start(struct watchdog *watchdog, pid_t init, uint64_t cap)
     watchdog->init = init;
     watchdog->next_ns = clock_mono_ns() + PAUSE_MIN_NS;
     watchdog->due_ns = watchdog->next_ns;
+}
+
+/* At the first look: most programs have ended before. */
+static void prepare(struct watchdog *watchdog)
+{
     watchdog->files.device = memfiles_device();
     watchdog->tree.pids = alloc_zero(PROCTREE_MAX, sizeof(pid_t));
     open_tmpfs(watchdog);
@@ -118,6 +123,9 @@ bool watchdog_look(struct watchdog *watchdog)
 
     if (began < watchdog->next_ns) {
         return false;
+    }
+    if (watchdog->tree.pids == NULL) {
+        prepare(watchdog);
     }
     proctree_list(watchdog->init, &watchdog->tree);
     memfiles_scan(&watchdog->files, &watchdog->tree, watchdog->looks++);
