@@ -6,14 +6,14 @@
  * template) sits in a box of its own, holds capabilities in that box's user namespace and nowhere
  * else, and forks on kernd's order:
  *
- *     template   makes a net namespace, before an order comes where there is time; clone3 into that
- *      │         one, new pid, mount, ipc and uts namespaces, and the order's cgroup; waits until
- * PID 1, which is in its memory, has executed kernd-init (clone.h) └ PID 1   closes what is not its
- * own, builds the mounts (template_mounts.c), leaves the user │       namespace for one without any
- * capability over those, drops all, loads the filter │       (template_walls.c), forks, and becomes
- * kernd-init by execve(2) └ 2     the program: limits, a session of its own, a connection of its
- * own over which it tells kernd that it waits for code (template_program.c), back into the
- * interpreter
+ *     template   makes a net namespace, before an order comes where there is time; clone3 into
+ *      │         that one, new pid, mount, ipc and uts namespaces, and the order's cgroup; waits
+ *      │         until PID 1, which is in its memory, has executed kernd-init (clone.h)
+ *      └ PID 1   closes what is not its own, builds the mounts (template_mounts.c), leaves the user
+ *        │       namespace for one without any capability over those, drops all, loads the filter
+ *        │       (template_walls.c), forks, and becomes kernd-init by execve(2)
+ *        └ 2     the program: limits, a session of its own, a connection of its own over which it
+ *                tells kernd that it waits for code (template_program.c), back into the interpreter
  *
  * All walls stand before process 2 is made, and kernd sends it nothing before kernd-init has said
  * that it is there. A step that fails ends the box before any code was handed to it.
