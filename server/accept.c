@@ -16,6 +16,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/log.h"
+#include "server/loop.h"
 #include "server/reply.h"
 
 #define AT_ONCE 32
@@ -41,8 +42,7 @@ static bool is_own_peer(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static void take(struct edge *edge, struct MHD_Daemon *daemon, int fd,
-                 const struct sockaddr_storage *address, socklen_t size)
+static void take(struct edge *edge, int fd, const struct sockaddr_storage *address, socklen_t size)
 {
     const int on = 1;
 
@@ -59,13 +59,13 @@ static void take(struct edge *edge, struct MHD_Daemon *daemon, int fd,
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     }
     /* Takes the socket over, and closes it if it can't be served. */
-    if (MHD_add_connection(daemon, fd, (const struct sockaddr *)address, size) != MHD_YES) {
+    if (loop_add(edge->loop, fd, (const struct sockaddr *)address, size) < 0) {
         (void)atomic_fetch_sub(&edge->connection_count, 1);
         log_line(LOG_WARNING, "a connection could not be taken", NULL);
     }
 }
 
-int accept_clients(struct edge *edge, struct MHD_Daemon *daemon, int listener)
+int accept_clients(struct edge *edge, int listener)
 {
     int count = 0;
 
@@ -81,7 +81,7 @@ int accept_clients(struct edge *edge, struct MHD_Daemon *daemon, int listener)
         if (fd < 0) {
             break;
         }
-        take(edge, daemon, fd, &address, size);
+        take(edge, fd, &address, size);
         count++;
     }
     return count;

@@ -7,9 +7,7 @@
 
 #include "server/edge.h"
 
-struct MHD_Daemon;
-
 /* As http_accept (http.h). */
-int accept_clients(struct edge *edge, struct MHD_Daemon *daemon, int listener);
+int accept_clients(struct edge *edge, int listener);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * edge: what all connections and exchanges of the server share. A plain struct; http.c fills it.
  *
- * Lock order: edge.lock, then an exchange's lock, then the hang-up table's. None is held across a
- * call into api, except that hold of the hang-up table takes a reference (no lock).
+ * Lock order: the loop's, under which libmicrohttpd and so all its callbacks run, edge.lock, then
+ * an exchange's lock, then the hang-up table's. None but the loop's is held across a call into api,
+ * except that hold of the hang-up table takes a reference (no lock).
  */
 #ifndef KERND_SERVER_EDGE_H
 #define KERND_SERVER_EDGE_H
@@ -19,6 +20,7 @@ struct alarm;
 struct api;
 struct connection;
 struct hangup;
+struct loop;
 struct pool;
 struct token;
 
@@ -30,6 +32,7 @@ struct edge {
     const struct strv *hosts;
     struct hangup *hangup;
     struct alarm *alarm;
+    struct loop *loop; /* before the first connection */
     const char *spool_dir;
     uint64_t upload_max; /* bytes of one uploaded file */
     size_t connections_max;

@@ -15,6 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/container.h"
 #include "server/hangup.h"
+#include "server/loop.h"
 
 static void finish(struct api_call *call);
 
@@ -35,7 +36,7 @@ struct exchange *exchange_new(struct edge *edge, struct connection *connection,
     steps_begin(&exchange->call.steps, exchange->call.received_ns);
     exchange->call.body_file = -1;
     exchange->call.finish = finish;
-    exchange->call.cancel.fd = -1;
+    cancel_init_to_ask(&exchange->call.cancel);
     atomic_init(&exchange->call.hook, NULL);
     api_reply_init(&exchange->call.reply);
     (void)atomic_fetch_add(&edge->exchanges, 1);
@@ -125,7 +126,8 @@ bool exchange_is_suspended(struct exchange *exchange)
     return suspended;
 }
 
-void exchange_resume(struct exchange *exchange)
+static void resume(struct exchange *exchange,
+                   void (*how)(struct loop *loop, struct MHD_Connection *mhd))
 {
     struct edge *edge = exchange->edge;
     bool was_suspended;
@@ -140,10 +142,15 @@ void exchange_resume(struct exchange *exchange)
     }
     (void)pthread_mutex_unlock(&exchange->lock);
     if (was_suspended) {
-        MHD_resume_connection(exchange->mhd);
+        how(edge->loop, exchange->mhd);
         /* Only now: at zero libmicrohttpd may be stopped. */
         (void)atomic_fetch_sub(&edge->suspended, 1);
     }
+}
+
+void exchange_resume(struct exchange *exchange)
+{
+    resume(exchange, loop_resume);
 }
 
 /* ---- to the lane and back ---- */
@@ -167,7 +174,7 @@ static void finish(struct api_call *call)
     struct exchange *exchange = CONTAINER_OF(call, struct exchange, call);
 
     exchange_set_phase(exchange, EXCHANGE_READY);
-    exchange_resume(exchange);
+    resume(exchange, loop_answer);
     exchange_unref(exchange);
 }
 
@@ -198,8 +205,10 @@ static void drop(struct pool_job *job)
 /* To the quick lane, behind what it still has to write; each way ends with finish. */
 static void send_away(struct exchange *exchange)
 {
-    exchange->job =
-        (struct pool_job){ .run = dispatch, .drop = drop, .caller = exchange->call.caller };
+    exchange->job = (struct pool_job){ .run = dispatch,
+                                       .drop = drop,
+                                       .caller = exchange->call.caller,
+                                       .mobile = loop_goes_on(exchange->edge->loop) };
     (void)exchange_ref(exchange);
     exchange_suspend(exchange, true);
     if (!spool_run_behind(exchange, &exchange->job) &&
@@ -231,9 +240,6 @@ int exchange_dispatch(struct exchange *exchange, struct err *err)
     /* The lane may have ended: nobody would resume the connection. */
     if (atomic_load(&exchange->edge->stopping)) {
         return err_set(err, ERR_SHUTTING_DOWN, 0, "the server is shutting down");
-    }
-    if (cancel_init(&exchange->call.cancel, err) < 0) {
-        return -1;
     }
     fill_call(exchange);
     steps_mark(&exchange->call.steps, STEP_GUARD);

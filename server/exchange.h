@@ -5,11 +5,11 @@
  *     HEAD -> BODY -> AWAY -> READY -> REPLYING        the usual way
  *          \-> REFUSED ----------------/               a refusal; the rest of the body is dropped
  *
- * Created when the request line has come, on libmicrohttpd's event thread. In AWAY the connection
- * is suspended and the exchange belongs to whoever will finish the call; the finish makes it READY
- * and resumes the connection, and the event thread replies. Reference-counted: the event thread
- * holds one until libmicrohttpd says that the request is over, whoever works on the call another, a
- * stream reply a third.
+ * Created when the request line has come, on an event thread (loop.h): the one, of several, that
+ * runs libmicrohttpd just now. In AWAY the connection is suspended and the exchange belongs to
+ * whoever will finish the call; the finish makes it READY and resumes the connection, and the event
+ * thread replies. Reference-counted: the event thread holds one until libmicrohttpd says that the
+ * request is over, whoever works on the call another, a stream reply a third.
  */
 #ifndef KERND_SERVER_EXCHANGE_H
 #define KERND_SERVER_EXCHANGE_H
@@ -114,7 +114,7 @@ void exchange_no_lane(const struct exchange *exchange, struct err *err);
 
 /*
  * The whole request is here: AWAY, and api_dispatch on the quick lane. Event thread, from inside a
- * callback. -1 with err IO when no descriptor is left, SHUTTING_DOWN; the phase is unchanged then.
+ * callback. -1 with err SHUTTING_DOWN; the phase is unchanged then.
  */
 int exchange_dispatch(struct exchange *exchange, struct err *err);
 

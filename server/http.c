@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: run libmicrohttpd and route its callbacks.
- * Owns: libmicrohttpd's daemon, the edge, the hang-up table.
- * Threads: main, but for the callbacks (on_...), which are the event thread's.
+ * Owns: the loop, the edge, the hang-up table.
+ * Threads: main; the callbacks (on_...) are the event threads', one at a time, but that main makes
+ * the first one of a connection and, at the end, the last.
  * May include: server, api.h, lib/base, libmicrohttpd.
  */
 #include "server/http.h"
@@ -23,6 +24,7 @@
 #include "server/exchange.h"
 #include "server/hangup.h"
 #include "server/intake.h"
+#include "server/loop.h"
 #include "server/reply.h"
 
 #if MHD_VERSION < 0x00097500
@@ -43,7 +45,6 @@
 
 struct http {
     struct edge edge;
-    struct MHD_Daemon *daemon;
 };
 
 /* ---- callbacks of libmicrohttpd ---- */
@@ -255,8 +256,8 @@ static void edge_init(struct edge *edge, const struct http_config *config, struc
 
 static struct MHD_Daemon *start_daemon(struct edge *edge)
 {
-    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                           MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    const unsigned flags =
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG;
     /*
      * Never to be reached: 0.9.75 leaves a mutex locked when it refuses a connection for its limit,
      * and stands still for ever. accept.c counts more exactly, and tells the client.
@@ -285,6 +286,7 @@ static void http_free(struct http *http)
 int http_start(const struct http_config *config, struct http **ret_http, struct err *err)
 {
     struct hangup *hangup = hangup_new(config->connections_max, &hangup_calls, err);
+    struct MHD_Daemon *daemon;
     struct http *http;
 
     if (hangup == NULL) {
@@ -297,10 +299,15 @@ int http_start(const struct http_config *config, struct http **ret_http, struct 
         http_free(http);
         return -1;
     }
-    http->daemon = start_daemon(&http->edge);
-    if (http->daemon == NULL) {
+    daemon = start_daemon(&http->edge);
+    if (daemon == NULL) {
         http_free(http);
         return err_set(err, ERR_INTERNAL, 0, "libmicrohttpd could not be started");
+    }
+    http->edge.loop = loop_new(daemon, err);
+    if (http->edge.loop == NULL) {
+        http_free(http);
+        return -1;
     }
     *ret_http = http;
     return 0;
@@ -308,7 +315,7 @@ int http_start(const struct http_config *config, struct http **ret_http, struct 
 
 int http_accept(struct http *http, int listener)
 {
-    return accept_clients(&http->edge, http->daemon, listener);
+    return accept_clients(&http->edge, listener);
 }
 
 int http_fd(const struct http *http)
@@ -369,6 +376,6 @@ void http_stop(struct http *http)
         log_line(LOG_ERROR, "requests were never finished", LOG_NUMBER "count", count, NULL);
         abort();
     }
-    MHD_stop_daemon(http->daemon);
+    loop_free(http->edge.loop);
     http_free(http);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http: the HTTP server: libmicrohttpd with one event thread, and what is around it.
+ * http: the HTTP server: libmicrohttpd, the loop that runs it, and what is around it.
  *
  * The main thread accepts and hands sockets over, so that limits and peer checks come before
- * libmicrohttpd, several listening sockets need one event thread, and stopping to accept is closing
+ * libmicrohttpd, several listening sockets need one loop, and stopping to accept is closing
  * them. Main thread for all functions.
  */
 #ifndef KERND_SERVER_HTTP_H
@@ -33,7 +33,7 @@ struct http_config {
     double request_timeout_s; /* for a head, and for a short body */
 };
 
-/* Starts the event thread. 0, or -1 with err. Signals must be blocked already. */
+/* Starts the event threads. 0, or -1 with err. Signals must be blocked already. */
 int http_start(const struct http_config *config, struct http **ret_http, struct err *err);
 
 /*
@@ -67,7 +67,7 @@ void http_refuse(struct http *http);
 void http_cancel(struct http *http);
 
 /*
- * Stops the event thread and closes all connections. No connection may be suspended any more: the
+ * Stops the event threads and closes all connections. No connection may be suspended any more: the
  * lane and the sandbox have ended by now; libmicrohttpd would abort the process, so this does,
  * after a line in the log.
  */

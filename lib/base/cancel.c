@@ -27,6 +27,12 @@ int cancel_init(struct cancel *cancel, struct err *err)
     return 0;
 }
 
+void cancel_init_to_ask(struct cancel *cancel)
+{
+    cancel->fd = -1;
+    atomic_init(&cancel->reason, CANCEL_NONE);
+}
+
 void cancel_done(struct cancel *cancel)
 {
     fd_clear(&cancel->fd);
@@ -42,7 +48,7 @@ void cancel_fire(struct cancel *cancel, enum cancel_reason reason)
         return;
     }
     /* Reason first: whoever the descriptor wakes must find it. */
-    if (atomic_compare_exchange_strong(&cancel->reason, &none, (int)reason)) {
+    if (atomic_compare_exchange_strong(&cancel->reason, &none, (int)reason) && cancel->fd >= 0) {
         ignored = write(cancel->fd, &one, sizeof(one));
     }
     (void)ignored;

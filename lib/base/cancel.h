@@ -22,12 +22,14 @@ enum cancel_reason {
 };
 
 struct cancel {
-    int fd; /* eventfd, readable (never read) once fired */
+    int fd; /* eventfd, readable (never read) once fired; -1: it can't be waited for */
     atomic_int reason;
 };
 
 /* 0, or -1 with err IO (no descriptor left). */
 int cancel_init(struct cancel *cancel, struct err *err);
+/* For work that only asks now and then: without a descriptor, so it can't fail. */
+void cancel_init_to_ask(struct cancel *cancel);
 void cancel_done(struct cancel *cancel);
 
 /* NULL is a token that never fires, here and below. */
@@ -36,7 +38,7 @@ void cancel_done(struct cancel *cancel);
 void cancel_fire(struct cancel *cancel, enum cancel_reason reason);
 
 enum cancel_reason cancel_get(const struct cancel *cancel);
-/* For poll(2): -1 for NULL (poll ignores it). */
+/* For poll(2): -1 for NULL, or without a descriptor (poll ignores it). */
 int cancel_poll_fd(const struct cancel *cancel);
 
 const char *cancel_reason_text(enum cancel_reason reason);

@@ -163,6 +163,13 @@ void pool_let_go(struct pool *pool, size_t away_max)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
+void pool_stay(struct pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->stays = true;
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 void pool_set_rules(struct pool *pool, const struct pool_rules *rules)
 {
     (void)pthread_mutex_lock(&pool->lock);
@@ -309,6 +316,16 @@ void pool_settle(struct pool *pool, struct pool_job *job, bool settled)
     (void)pthread_mutex_lock(&pool->lock);
     settle(pool, job->worker, settled);
     pool_unlock_for_next(pool);
+}
+
+bool pool_goes_on(void)
+{
+    return pool_guest_taker() != NULL;
+}
+
+void pool_go_on(void)
+{
+    pool_guest_run(pool_guest_taker());
 }
 
 void pool_engage(struct pool *pool, bool engaged)

@@ -88,6 +88,12 @@ void pool_set_rules(struct pool *pool, const struct pool_rules *rules);
 void pool_let_go(struct pool *pool, size_t away_max);
 
 /*
+ * Before the first job: threads of this pool go on with such jobs within their own (pool_go_on), so
+ * none is ever away.
+ */
+void pool_stay(struct pool *pool);
+
+/*
  * Runs no new job: queued ones are dropped; waits for running ones, joins, frees. NULL is fine.
  * pool_close alone does the first part, pool_end all but to free it, for a drain: later submits
  * fail. pool_end once, by one thread.
@@ -111,6 +117,13 @@ int pool_resubmit(struct pool *pool, struct pool_job *job, struct err *err);
  * job itself while it runs; idempotent.
  */
 void pool_settle(struct pool *pool, struct pool_job *job, bool settled);
+
+/*
+ * By a job while it runs: has its thread taken one of another pool, to go on with behind it?
+ * pool_go_on runs that here and now, with all that comes of it: this job keeps its seat meanwhile.
+ */
+bool pool_goes_on(void);
+void pool_go_on(void);
 
 /*
  * A thread that is none of the pool's begins what is as costly as such a part, or is through with

@@ -15,6 +15,11 @@ void pool_guest_enter(struct pool_thread *self)
     own = self;
 }
 
+struct pool_thread *pool_guest_taker(void)
+{
+    return own != NULL && own->guest.job != NULL ? own : NULL;
+}
+
 /* Locked. Are there, without this one, as many threads at home as jobs may run? */
 static bool can_spare_one(struct pool *pool)
 {
@@ -31,6 +36,9 @@ struct pool_thread *pool_guest_host(void)
     if (self == NULL || self->guest.job != NULL) {
         return NULL;
     }
+    if (self->pool->stays) {
+        return self;
+    }
     if (!self->away) {
         (void)pthread_mutex_lock(&self->pool->lock);
         self->away = can_spare_one(self->pool);
@@ -42,6 +50,9 @@ struct pool_thread *pool_guest_host(void)
 
 static void come_back(struct pool_thread *host)
 {
+    if (!host->away) {
+        return;
+    }
     host->away = false;
     (void)pthread_mutex_lock(&host->pool->lock);
     host->pool->away--;

@@ -69,6 +69,7 @@ struct pool {
     uint64_t last_caller; /* of the job that started last */
     int64_t changed_ns;   /* when it was another one's turn than before; 0: never */
     struct pool_single singles[POOL_SINGLES]; /* who comes one at a time */
+    bool stays;                               /* its threads go on within their jobs */
     bool closed;                              /* takes and starts no job */
     bool ending;                              /* threads return */
 };
@@ -86,6 +87,9 @@ void pool_unlock_for_next(struct pool *pool);
 
 /* The calling thread is this one from here on. */
 void pool_guest_enter(struct pool_thread *self);
+
+/* The calling thread, if it has taken a job of another pool's; NULL. */
+struct pool_thread *pool_guest_taker(void);
 
 /* The calling thread, if it may go on with a job of another pool's: away from now on. NULL. */
 struct pool_thread *pool_guest_host(void);

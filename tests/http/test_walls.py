@@ -168,7 +168,7 @@ class OwnThreads(harness.Case):
         expected = {name: 1 if name.startswith(OF_TEMPLATES) else 2 if name.startswith(STARTERS) else 3
                     for name in threads}
         self.assertEqual({name: state[2] for name, state in threads.items()}, expected)
-        for name in ("kernd", "MHD-single", "kernd-quick-0", "kernd-quick-1", "files-0", "store", "journal",
+        for name in ("kernd", "kernd-event-0", "kernd-event-1", "kernd-quick-0", "kernd-quick-1", "files-0", "store", "journal",
                      "janitor", "reserve-0", "run-0", "background-0", "spare-0", "template-0", "starter-0"):
             self.assertIn(name, expected)
 

@@ -63,8 +63,8 @@ OWNED = {
     # libmicrohttpd 1.0 wants replies queued by the callbacks alone: reply_queue's callers are those.
     "MHD_queue_response": [r"server/reply\.c"],
     "MHD_suspend_connection": [r"server/exchange\.c"],
-    "MHD_resume_connection": [r"server/exchange\.c"],
-    "MHD_stop_daemon": [r"server/http\.c"],  # aborts while a connection is suspended
+    "MHD_resume_connection": [r"server/loop\.c"],
+    "MHD_stop_daemon": [r"server/loop\.c"],  # aborts while a connection is suspended
     "MHD_create_post_processor": [],  # CVE-2023-27371
 }
 # Function -> what its arguments must name.

@@ -24,12 +24,12 @@
 #include "server/exchange.h"
 #include "server/hangup.h"
 #include "server/intake.h"
+#include "server/loop.h"
 #include "server/reply.h"
 
 struct edge edgekit_edge;
 
 static const struct api_route *served;
-static struct MHD_Daemon *server;
 static int client = -1;
 static size_t descriptors; /* of the process, before all this */
 
@@ -131,9 +131,8 @@ static const struct hangup_calls calls = { .hold = hold, .gone = gone };
 
 static struct MHD_Daemon *start_server(void)
 {
-    return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                                MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC,
-                            0, NULL, NULL, on_access, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+    return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
+                            NULL, NULL, on_access, NULL, MHD_OPTION_NOTIFY_CONNECTION,
                             on_connection, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
                             MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
 }
@@ -152,13 +151,12 @@ int edgekit_start(const struct api_route *route, const char *spool_dir)
     edgekit_edge.request_timeout_s = 60;
     edgekit_edge.spool_dir = spool_dir;
     edgekit_edge.upload_max = (uint64_t)1 << 30;
-    server = start_server();
-    if (server == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+    edgekit_edge.loop = loop_new(start_server(), NULL);
+    if (edgekit_edge.loop == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
         return -1;
     }
     client = pair[0];
-    return MHD_add_connection(server, pair[1], &address, sizeof(sa_family_t)) == MHD_YES ? client
-                                                                                         : -1;
+    return loop_add(edgekit_edge.loop, pair[1], &address, sizeof(sa_family_t)) == 0 ? client : -1;
 }
 
 void edgekit_stop(void)
@@ -167,7 +165,7 @@ void edgekit_stop(void)
     atomic_store(&edgekit_edge.stopping, true);
     pool_end(edgekit_edge.lane);
     assert_int_equal(atomic_load(&edgekit_edge.suspended), 0);
-    MHD_stop_daemon(server);
+    loop_free(edgekit_edge.loop);
     pool_free(edgekit_edge.lane);
     assert_int_equal(atomic_load(&edgekit_edge.buffered), 0);
     fd_clear(&client);

@@ -64,6 +64,21 @@ static void no_descriptor_left(void **state)
     assert_int_equal(err.code, ERR_IO);
 }
 
+/* Without a descriptor: there is none to be had here. */
+static void asking_needs_no_descriptor(void **state)
+{
+    struct cancel cancel;
+
+    (void)state;
+    cancel_init_to_ask(&cancel);
+    assert_int_equal(cancel_get(&cancel), CANCEL_NONE);
+    assert_int_equal(cancel_poll_fd(&cancel), -1);
+    cancel_fire(&cancel, CANCEL_CLIENT_GONE);
+    cancel_fire(&cancel, CANCEL_SHUTDOWN);
+    assert_int_equal(cancel_get(&cancel), CANCEL_CLIENT_GONE);
+    cancel_done(&cancel);
+}
+
 static void *fire(void *argument)
 {
     cancel_fire(argument, CANCEL_REQUESTED);
@@ -104,6 +119,7 @@ int main(void)
         cmocka_unit_test(the_first_reason_wins),
         cmocka_unit_test(nobody_can_cancel_a_null_token),
         cmocka_unit_test(no_descriptor_left),
+        cmocka_unit_test(asking_needs_no_descriptor),
         cmocka_unit_test(a_waiter_woken_by_the_descriptor_finds_the_reason),
         cmocka_unit_test(every_reason_has_a_text),
     };

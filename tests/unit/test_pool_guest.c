@@ -23,6 +23,7 @@ struct scene {
 struct job {
     struct poolkit_job base;
     struct pool *other;
+    bool goes_on; /* with what it submitted, within itself */
     struct job *then[2];
 };
 
@@ -32,6 +33,9 @@ static void run(struct pool_job *base)
 
     for (size_t i = 0; i < 2 && job->then[i] != NULL; i++) {
         poolkit_submit(job->other, &job->then[i]->base);
+    }
+    if (job->goes_on && pool_goes_on()) {
+        pool_go_on();
     }
     poolkit_run(base);
 }
@@ -240,6 +244,60 @@ static void away_has_an_end(void **state)
     end(&scene);
 }
 
+/* It runs within the job that submitted it, with what follows, and that one keeps its seat. */
+static void stays_in_its_seat(void **state)
+{
+    struct scene scene;
+    struct job first;
+    struct job cells[2];
+    struct job next;
+
+    (void)state;
+    begin(&scene, 1, 2);
+    pool_stay(scene.host);
+    first = make_job(&scene, 'a');
+    first.goes_on = true;
+    cells[0] = make_mobile(&scene, 'b');
+    cells[1] = make_mobile(&scene, 'c');
+    cells[1].base.gated = true;
+    first.then[0] = &cells[0];
+    cells[0].then[0] = &cells[1];
+    poolkit_submit(scene.host, &first.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.waiting, 1);
+    next = make_job(&scene, 'd');
+    poolkit_submit(scene.host, &next.base);
+    assert_counts(scene.host, 1, 1);
+    assert_counts(scene.other, 1, 0);
+    poolkit_open(&scene.jobs);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 4);
+    assert_string_equal(scene.jobs.order, "bcad");
+    for (size_t i = 1; i < 4; i++) {
+        assert_true(pthread_equal(scene.jobs.threads[0], scene.jobs.threads[i]));
+    }
+    end(&scene);
+}
+
+/* What may not move was taken by nobody; nor has a thread of no pool anything to go on with. */
+static void has_nothing_to_go_on_with(void **state)
+{
+    struct scene scene;
+    struct job first;
+    struct job bound;
+
+    (void)state;
+    assert_false(pool_goes_on());
+    begin(&scene, 1, 1);
+    pool_stay(scene.host);
+    first = make_job(&scene, 'a');
+    first.goes_on = true;
+    bound = make_job(&scene, 'b');
+    first.then[0] = &bound;
+    poolkit_submit(scene.host, &first.base);
+    poolkit_wait(&scene.jobs, &scene.jobs.done, 2);
+    assert_false(pthread_equal(scene.jobs.threads[0], scene.jobs.threads[1]));
+    end(&scene);
+}
+
 static void *end_other(void *context)
 {
     pool_end(((struct scene *)context)->other);
@@ -339,6 +397,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_where_it_was_submitted),
+        cmocka_unit_test(stays_in_its_seat),
+        cmocka_unit_test(has_nothing_to_go_on_with),
         cmocka_unit_test(others_run_at_home),
         cmocka_unit_test(counts_where_it_belongs),
         cmocka_unit_test(takes_its_turn),
