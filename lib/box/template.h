@@ -66,10 +66,18 @@ const char *template_check_again(void);
 void template_pages_prepare(void);
 
 /*
+ * Of memory without a page of its own, as a library's code is, a fork copies no page tables
+ * (vma_needs_copy() in mm/memory.c of the kernel): each child finds all that it uses there by
+ * faults. This gives it one, by a write that changes nothing. memory: /proc/self/mem.
+ */
+void template_pages_own(int memory, uint64_t at);
+
+/*
  * What a program writes in any case is found by one that is watched: a fork of this process that
  * does nothing and ends. A page that is shared with it is copied when it is written, by a fault of
  * some 2.7 us; one that is pinned, as a device might write to it, is copied by the fork itself, in
- * 1 us (folio_needs_cow_for_dma() in include/linux/mm.h of the kernel, since 5.9).
+ * 1 us (folio_needs_cow_for_dma() in include/linux/mm.h of the kernel, since 5.9). Of libraries,
+ * page tables are copied by forks where it used half of the pages or more.
  *
  * *ret_pid: 0 in the fork, which is to do what programs do, and to end with 0; -1: there is none.
  * template_study_end waits for its end, and frees. True: the pages are copied by forks from here

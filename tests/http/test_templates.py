@@ -627,6 +627,21 @@ class NothingLocked(Templated, harness.Case):
         self.assertEqual((result["stdout"], result["usage"]["source"]), ("42\n", "template"))
         self.assertEqual(pinned_kib(self.daemon), 0)
 
+    def test_tables_of_what_programs_use(self):
+        """Code that has a page of its own, by which a fork copies its page tables."""
+        census.wait_until(
+            lambda: self.run_code("1", preload=["hashlib"])["usage"]["source"] == "template",
+            harness.seconds(20), "a template with hashlib")
+        code = ("for line in open('/proc/self/smaps'):\n"
+                "    words = line.split()\n"
+                "    if '-' in words[0]: is_code, path = words[1] == 'r-xp', words[-1]\n"
+                "    elif is_code and words[0] == 'Anonymous:' and words[1] != '0': print(path)")
+        owners = self.run_code(code, preload=["hashlib"])["stdout"]
+        self.assertIn("/libc.so", owners)
+        self.assertNotIn("/libcrypto.so", owners)
+        everything = self.run_code("print(open('/proc/self/maps').read())", preload=["hashlib"])
+        self.assertIn("/libcrypto.so", everything["stdout"])
+
 
 if __name__ == "__main__":
     unittest.main()
