@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -25,8 +26,9 @@
 #define NAME_SHOWN_MAX ((size_t)200)
 /* Behind the first character of a pin that is not looked at. */
 #define UNPINNED " 0 0 /"
-/* Enough for execvpe(3), which puts a path together there. Pages that nobody uses are not there. */
-#define STACK_SIZE 65536
+/* Enough for execvpe(3), which puts a path together there, and with glibc for a program that the
+ * kernel can't execute a copy of argv. Pages that nobody uses are not there. */
+#define STACK_SIZE ((size_t)65536)
 
 /* What the child knows of its task, and where it leaves what kept it from it. */
 struct birth {
@@ -168,12 +170,28 @@ static int run_child(void *context)
     run_program(birth);
 }
 
+/* A multiple of 16 bytes, as its end is where the stack begins. */
+static size_t stack_size(const struct init_program *program)
+{
+    size_t count = 0;
+
+    while (program->argv[count] != NULL) {
+        count++;
+    }
+    return STACK_SIZE + (count + 2) / 2 * 2 * sizeof(char *);
+}
+
 pid_t init_child_start(const struct init_program *program, int ruleset, int *ret_errno)
 {
-    static _Alignas(16) char stack[STACK_SIZE];
+    const size_t size = stack_size(program);
     struct birth birth = { .program = program, .ruleset = ruleset };
-    pid_t pid = clone(run_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &birth);
+    char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    pid_t pid = -1;
 
+    if (stack != MAP_FAILED) {
+        pid = clone(run_child, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, &birth);
+    }
     if (pid < 0) {
         birth.reason = errno;
         tell("cannot start", program->argv[0], birth.reason);

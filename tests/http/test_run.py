@@ -85,6 +85,20 @@ class Hello(Forked, harness.Case):
         result = self.run_command(["sh", "-c", "echo $#", "sh", *arguments])
         self.assert_success(result, "1000\n")
 
+    def test_many_arguments_of_what_the_kernel_cannot_execute(self):
+        """Some C libraries hand it to sh, with a copy of the arguments; others say why not."""
+        session = f"/v1/sessions/{self.daemon.post('/v1/sessions', {}).json['id']}"
+        self.addCleanup(self.daemon.request, "DELETE", session)
+        made = self.daemon.post(f"{session}/run", {
+            "command": ["sh", "-c", "echo 'echo $#' > script && chmod 755 script"]}).json
+        self.assertEqual(made["exitCode"], 0)
+        for count in (1, 60000):
+            with self.subTest(count=count):
+                result = self.daemon.post(f"{session}/run", {
+                    "command": ["./script", *["a"] * count]}).json
+                self.assertIn((result["exitCode"], result["stdout"]),
+                              ((0, f"{count}\n"), (126, "")))
+
     def test_arguments_are_never_a_shell_line(self):
         odd = ["$HOME", "`id`", "a;b", "*", "", "two\nlines", "--help", "é☃", "%s", "'\""]
         result = self.run_command(["printf", "[%s]", *odd])
