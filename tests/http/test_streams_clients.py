@@ -163,7 +163,9 @@ class GoneFromSession(sessionkit.Case, streamkit.Case):
                     self.assert_success(session.run(["echo", "usable"]), "usable\n")
                 census.wait_gone(lambda: census.with_environment(mark), harness.seconds(3),
                                  "the box")
-                self.assertEqual((session.names(), session.get()["executions"]), ([], []))
+                census.wait_until(lambda: session.get()["executions"] == [], harness.seconds(3),
+                                  "the end of the call, which is told behind that of its box")
+                self.assertEqual(session.names(), [])
 
 
 class Readers(streamkit.Case):
