@@ -211,7 +211,12 @@ PYTHON_DRIVERS := $(filter %.py,$(DRIVERS:lib/cell/%=%))
 $(O)/__pycache__/made: $(PYTHON_DRIVERS:%=$(O)/%)
 	$(call say,PYC,$(@D))$(COMPILE_DRIVERS) $^ && touch $@
 
-$(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(call object,$(UNIT_SUPPORT)) $(LIBRARY)
+# An archive: a test that has something in the place of the server's parts links no kit that needs these.
+$(O)/tests/kits.a: $(call object,$(UNIT_SUPPORT))
+	@mkdir -p $(@D)
+	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
+
+$(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(O)/tests/kits.a $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBRARY_LIBS) -lcmocka
 

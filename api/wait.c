@@ -112,6 +112,13 @@ static void client_gone(struct api_hook *hook, enum cancel_reason reason)
     let_go(waiting, references);
 }
 
+/* A client that left early found neither the clock nor the execution to withdraw. */
+static int withdraw_late(struct waiting *waiting)
+{
+    return atomic_load(&waiting->claimed) ? withdraw_clock(waiting) + withdraw_execution(waiting)
+                                          : 0;
+}
+
 void wait_begin(struct api_call *call, const struct wait_plan *plan)
 {
     struct waiting *waiting = alloc_zero(1, sizeof(*waiting));
@@ -133,5 +140,5 @@ void wait_begin(struct api_call *call, const struct wait_plan *plan)
         alarm_set(alarm, &waiting->entry, plan->deadline);
     }
     execution_wait(execution, &waiting->waiter);
-    let_go(waiting, 1);
+    let_go(waiting, 1 + withdraw_late(waiting));
 }
