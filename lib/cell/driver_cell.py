@@ -6,6 +6,7 @@
 # Imports built-in modules and its own siblings only.
 import _frozen_importlib as importlib_core
 import _frozen_importlib_external as importlib_files
+import _signal
 import builtins
 import sys
 
@@ -272,9 +273,8 @@ class Runner:
         value = None
         is_expression = False
         for code, is_expression in split(source, name):
-            value = eval(code, self.scope)
-            if code.co_flags & _COROUTINE:
-                value = self._wait_for(value)
+            waits = code.co_flags & _COROUTINE
+            value = self._wait_for(code) if waits else eval(code, self.scope)
         if is_expression:
             # Figures may take their time.
             soon = self.lasts and "matplotlib.pyplot" not in sys.modules
@@ -286,20 +286,30 @@ class Runner:
         if pyplot is not None:
             self._loader.load("driver_rich").show_figures(pyplot, self.shower)
 
-    def _wait_for(self, coroutine):
+    def _wait_for(self, code):
         import asyncio
 
         if self._loop is None:
             has_runner = hasattr(asyncio, "Runner")  # Python 3.11
             self._loop = asyncio.Runner() if has_runner else asyncio.new_event_loop()
         loop = self._loop.get_loop() if hasattr(self._loop, "get_loop") else self._loop
-        task = loop.create_task(coroutine)
+        task = self._make_task(loop, code)
         try:
+            _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGINT,))
             return loop.run_until_complete(task)
         except KeyboardInterrupt:
             # Else it would go on beside the next cell that waits.
             task.cancel()
             loop.run_until_complete(asyncio.wait([task]))
+            raise
+
+    def _make_task(self, loop, code):
+        """Leaves SIGINT blocked: a coroutine that an interrupt keeps from its task is complained of."""
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGINT,))
+        try:
+            return loop.create_task(eval(code, self.scope))
+        except BaseException:
+            _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGINT,))
             raise
 
     def _pyplot_imported(self, pyplot):

@@ -134,7 +134,8 @@ class Deadline(Forked, harness.Case):
             result = self.run_code(code, timeoutS=2)
         self.assert_fault(result, "timeout")
         self.assertEqual((result["stdout"], result["stderr"]), ("kept\n", "too\n"))
-        self.assertGreaterEqual(result["durationMs"], 1900)
+        # Of the program alone, whose limit began before it: with its box, by a machine with much to do.
+        self.assertGreaterEqual(result["durationMs"], 1500)
 
     def test_partial_output_of_each_language(self):
         for language, code in (("bash", "echo kept; sleep 60"),

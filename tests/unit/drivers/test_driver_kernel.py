@@ -286,6 +286,21 @@ class Interrupts(InAKernel):
                 self.assertEqual(self.good("x"), ("", ["1"]))
         self.assertEqual(self.good("import asyncio\nawait asyncio.sleep(0, 5)"), ("", ["5"]))
 
+    def test_one_that_comes_before_a_wait_begins(self):
+        for place, name in (("asyncio.Runner", "get_loop"), ("asyncio.BaseEventLoop", "create_task")):
+            with self.subTest(name):
+                self.good(f"import asyncio, signal\nkept = {place}.{name}\n"
+                          "def interrupted(*arguments, **options):\n"
+                          f"    {place}.{name} = kept\n"
+                          "    signal.raise_signal(signal.SIGINT)\n"
+                          "    return kept(*arguments, **options)\n"
+                          f"{place}.{name} = interrupted")
+                done = self.kernel.cell("await asyncio.sleep(0)")
+                self.assertEqual((done.code, done.interrupted), (130, True), done)
+                self.assertIn("KeyboardInterrupt", done.stderr)
+                self.assertNotIn("never awaited", done.stderr)
+                self.assertEqual(self.good("await asyncio.sleep(0, 5)"), ("", ["5"]))
+
     def test_code_may_handle_it(self):
         self.kernel.start("import time\nprint('begun')\ntry:\n    time.sleep(60)\n"
                           "except KeyboardInterrupt:\n    print('caught')\n")
