@@ -147,8 +147,9 @@ class Life(kernelkit.Case):
         mark = harness.new_mark()
         reply = self.daemon.post("/v1/sessions", {"env": {"MARK": mark}})
         kernel = self.kernel(reply.json["id"])
-        wait = kernel.start("import subprocess; subprocess.run(['sleep', '60'])")
-        census.wait_until(lambda: census.with_environment(mark), harness.seconds(10), "its child")
+        wait = kernel.start(f"import subprocess; subprocess.run(['sh', '-c', 'sleep 60; :', '{mark}'])")
+        # By its argument: the environment of a kernel that was booted has the mark as well.
+        census.wait_until(lambda: census.with_argument(mark), harness.seconds(10), "its child")
         self.assertEqual(self.daemon.request("DELETE", f"/v1/sessions/{kernel.session}").status,
                          204)
         self.assert_fault(wait().json, "cancelled")
