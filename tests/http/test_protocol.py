@@ -42,6 +42,15 @@ class Routes(harness.Case):
                 answer = connection.read_to_close()
                 self.assertTrue(answer.startswith(b"HTTP/1.1 %d " % status), answer[:200])
 
+    def test_what_does_not_even_look_like_it(self):
+        """The connection ends, and the server serves on. An answer is as good; 0.9.75 has none."""
+        for data in (b"word\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"):
+            with self.subTest(data=data), self.daemon.connect() as connection:
+                connection.send(data)
+                answer = connection.read_to_close()
+                self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 400 "), answer[:200])
+        self.assertEqual(self.daemon.get("/healthz").status, 200)
+
     def test_wrong_method(self):
         for method, target, allowed in (("GET", "/v1/run", {"POST"}),
                                         ("DELETE", "/v1/runCode", {"POST"}),
