@@ -16,6 +16,8 @@
 
 #define ESCAPE_MAX 6 /* a \u and four digits */
 #define PIECE ((size_t)4096)
+#define SHORT ((size_t)256) /* so long are names and most values; longer text is looked at once */
+#define WHOLE_MAX 1e15      /* "%.15g" writes whole numbers below it with all their digits */
 
 void json_out_init(struct json_out *json, struct buf *out)
 {
@@ -84,6 +86,13 @@ static bool has_below(uint64_t eight, uint64_t limit)
     return ((eight - EVERY(limit)) & ~eight & EVERY(0x80)) != 0;
 }
 
+/* Is one of eight bytes a control character, a quote or a backslash? */
+static bool must_be_escaped(uint64_t eight)
+{
+    return has_below(eight, 0x20) || has_below(eight ^ EVERY('"'), 1) ||
+           has_below(eight ^ EVERY('\\'), 1);
+}
+
 /* Eight bytes at once, as long as none of them has to be escaped; how many bytes were copied. */
 static size_t copy_plain(char *to, const char *text, size_t size)
 {
@@ -92,8 +101,7 @@ static size_t copy_plain(char *to, const char *text, size_t size)
 
     for (; at + sizeof(eight) <= size; at += sizeof(eight)) {
         memcpy(&eight, text + at, sizeof(eight));
-        if (has_below(eight, 0x20) || has_below(eight ^ EVERY('"'), 1) ||
-            has_below(eight ^ EVERY('\\'), 1)) {
+        if (must_be_escaped(eight)) {
             break;
         }
         memcpy(to + at, &eight, sizeof(eight));
@@ -142,10 +150,57 @@ static void put_quoted(struct json_out *json, const char *text, size_t size)
     put(json, "\"", 1);
 }
 
-static void put_repaired(struct json_out *json, const char *data, size_t size)
+/* Nothing in it has to be escaped or repaired: printable ASCII, as nearly all names and values. */
+static bool is_plain(const char *text, size_t size)
+{
+    size_t at = 0;
+    uint64_t eight = 0;
+
+    for (; at + sizeof(eight) <= size; at += sizeof(eight)) {
+        memcpy(&eight, text + at, sizeof(eight));
+        if (must_be_escaped(eight) || (eight & EVERY(0x80)) != 0) {
+            return false;
+        }
+    }
+    for (; at < size; at++) {
+        unsigned char c = (unsigned char)text[at];
+
+        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A comma if it takes one, plain text in quotes, what follows: in one step. */
+static void put_plain(struct json_out *json, const char *text, size_t size, char behind)
+{
+    const size_t whole = size + 2 + (json->comma ? 1 : 0) + (behind != '\0' ? 1 : 0);
+    char *room = json->failed ? NULL : buf_reserve(json->out, whole);
+    char *at = room;
+
+    if (room == NULL) {
+        json->failed = true;
+        return;
+    }
+    if (json->comma) {
+        *at++ = ',';
+    }
+    *at++ = '"';
+    memcpy(at, text, size);
+    at += size;
+    *at++ = '"';
+    if (behind != '\0') {
+        *at++ = behind;
+    }
+    buf_commit(json->out, whole);
+}
+
+static void put_text(struct json_out *json, const char *data, size_t size)
 {
     CLEANUP_BUF struct buf repaired = BUF_INIT(json->out->max);
 
+    begin_value(json);
     if (text_utf8_valid(data, size)) {
         put_quoted(json, data, size);
     } else if (text_utf8_repair(&repaired, data, size) == 0) {
@@ -162,19 +217,25 @@ void json_out_key(struct json_out *json, const char *name)
 
 void json_out_key_bytes(struct json_out *json, const char *name, size_t size)
 {
-    begin_value(json);
-    put_repaired(json, name, size);
-    put(json, ":", 1);
+    if (size <= SHORT && is_plain(name, size)) {
+        put_plain(json, name, size, ':');
+    } else {
+        put_text(json, name, size);
+        put(json, ":", 1);
+    }
     json->comma = false;
 }
 
 void json_out_text(struct json_out *json, const void *data, size_t size)
 {
-    begin_value(json);
-    if (size > 0) {
-        put_repaired(json, data, size);
-    } else {
+    if (size == 0) {
+        begin_value(json);
         put(json, "\"\"", 2);
+    } else if (size <= SHORT && is_plain(data, size)) {
+        put_plain(json, data, size, '\0');
+        json->comma = true;
+    } else {
+        put_text(json, data, size);
     }
 }
 
@@ -229,6 +290,10 @@ void json_out_number(struct json_out *json, double value)
 {
     if (!isfinite(value)) {
         json_out_null(json);
+        return;
+    }
+    if (!signbit(value) && value < WHOLE_MAX && value == trunc(value)) {
+        json_out_count(json, (uint64_t)value);
         return;
     }
     begin_value(json);

@@ -17,6 +17,8 @@
 #include "api/problem.h"
 #include "lib/base/text.h"
 
+#define SIZE 1536 /* of most results without their output: the buffer need not grow in steps */
+
 /* ---- how it ended ---- */
 
 static void write_signal(struct json_out *json, int number)
@@ -296,6 +298,7 @@ static void write_members(struct json_out *json, const struct result_out *what, 
     const struct run_result *result = what->result;
     bool left_out = false;
 
+    (void)buf_reserve(json->out, SIZE); /* if it is not to be had, writing tells */
     member_out_string(json, "id", what->id);
     member_out_string(json, "sessionId", what->session_id);
     member_out_string(json, "kernelId", what->kernel_id);

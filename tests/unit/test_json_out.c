@@ -122,6 +122,31 @@ static void text_is_escaped_and_repaired(void **state)
     }
 }
 
+/* Short text takes another way than long: both are the same JSON, at every length around that. */
+static void text_of_any_length(void **state)
+{
+    char text[300];
+
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    for (size_t size = 0; size < sizeof(text); size++) {
+        CLEANUP_BUF struct buf out = BUF_INIT(ROOM);
+        char wanted[2 * sizeof(text) + 32];
+        struct json_out json;
+
+        json_out_init(&json, &out);
+        json_out_open(&json, '{');
+        json_out_key(&json, "a");
+        json_out_null(&json);
+        json_out_key_bytes(&json, text, size);
+        json_out_text(&json, text, size);
+        json_out_close(&json, '}');
+        (void)snprintf(wanted, sizeof(wanted), "{\"a\":null,\"%.*s\":\"%.*s\"}", (int)size, text,
+                       (int)size, text);
+        expect(&json, wanted);
+    }
+}
+
 static void numbers_are_json(void **state)
 {
     static const struct {
@@ -134,6 +159,12 @@ static void numbers_are_json(void **state)
         { -1.5, "-1.5" },
         { 1e300, "1e+300" },
         { 41.25, "41.25" },
+        { -0.0, "-0" },
+        { -30, "-30" },
+        { 1e14 + 0.5, "100000000000000" },
+        { 999999999999999, "999999999999999" },
+        { 1e15, "1e+15" },
+        { 1234567890123456, "1.23456789012346e+15" },
         { (double)NAN, "null" },
         { (double)INFINITY, "null" },
         { -(double)INFINITY, "null" },
@@ -190,6 +221,7 @@ int main(void)
         cmocka_unit_test(commas_and_brackets),
         cmocka_unit_test(special_bytes_at_every_place),
         cmocka_unit_test(text_is_escaped_and_repaired),
+        cmocka_unit_test(text_of_any_length),
         cmocka_unit_test(numbers_are_json),
         cmocka_unit_test(times_and_measures),
         cmocka_unit_test(a_full_buffer_is_a_failure),
