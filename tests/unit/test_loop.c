@@ -286,6 +286,21 @@ static void reads_while_it_works(void **state)
     (void)close(other);
 }
 
+/* One that came while the one before was worked on is for the thread that answers that. */
+static void goes_on_with_the_next(void **state)
+{
+    int client = connect_client();
+
+    (void)state;
+    stop_at_work(client);
+    ask(client, "/slow");
+    open_gate();
+    wait_at_gate(2);
+    assert_memory_equal(gate_thread, EVENT, strlen(EVENT));
+    assert_answer(client, EVENT);
+    (void)close(client);
+}
+
 /* Two that come at the same time are not made to wait for each other. */
 static void works_side_by_side(void **state)
 {
@@ -388,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(works_where_it_reads, begin, end),
         cmocka_unit_test_setup_teardown(reads_while_it_works, begin, end),
+        cmocka_unit_test_setup_teardown(goes_on_with_the_next, begin, end),
         cmocka_unit_test_setup_teardown(works_side_by_side, begin, end),
         cmocka_unit_test_setup_teardown(is_resumed_by_any_thread, begin, end),
         cmocka_unit_test_setup_teardown(ends_who_is_silent, begin_impatient, end),
