@@ -211,6 +211,12 @@ int connect_authorize(const struct connect *way, struct buf *headers, struct err
 
 /* ---- starting ---- */
 
+/* Of a server that was started. */
+struct end {
+    bool has_ended;
+    int status; /* waitpid(2) */
+};
+
 static int start(const struct connect *way, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
@@ -252,36 +258,56 @@ static void end_if_waiting(const struct connect *way, pid_t pid)
     }
 }
 
-/* A server that ends at once may have found another one there already. */
-static int wait_for_server(struct connect *way, pid_t pid, struct err *err)
+/* A server that fails at once may have found another one there already. */
+static int wait_for_server(struct connect *way, pid_t pid, int64_t deadline, struct end *end)
 {
-    const int64_t deadline = clock_deadline_after_s(START_LIMIT_S);
-    bool ended = false;
     int fd = -1;
 
     while (fd < 0 && !clock_passed(deadline)) {
         (void)poll(NULL, 0, TRY_EVERY_MS);
         fd = connect_try(way);
-        if (fd < 0 && ended) {
+        if (fd < 0 && end->has_ended) {
             break;
         }
-        ended = ended || waitpid(pid, NULL, WNOHANG) == pid;
+        end->has_ended = end->has_ended || waitpid(pid, &end->status, WNOHANG) == pid;
     }
-    if (fd >= 0) {
-        if (!ended) {
+    return fd;
+}
+
+/*
+ * A server that ended well has served others and left before this client looked: it takes another
+ * one.
+ */
+static int start_and_wait(struct connect *way, struct err *err)
+{
+    const int64_t deadline = clock_deadline_after_s(START_LIMIT_S);
+    struct end end;
+    int fd;
+
+    do {
+        pid_t pid = 0;
+        const int failed = start(way, &pid);
+
+        if (failed != 0) {
+            return err_set(err, ERR_IO, failed, "the kernd server cannot be started: %s",
+                           err_errno_text(failed));
+        }
+        end = (struct end){ .has_ended = false };
+        fd = wait_for_server(way, pid, deadline, &end);
+        if (fd >= 0 && !end.has_ended) {
             end_if_waiting(way, pid);
         }
-        return fd;
+    } while (fd < 0 && end.has_ended && end.status == 0 && !clock_passed(deadline));
+    if (fd < 0) {
+        (void)err_set(err, ERR_IO, 0, "the kernd server could not be started");
+        (void)err_remedy(err, "its log tells why: %.200s", way->log);
     }
-    (void)err_set(err, ERR_IO, 0, "the kernd server could not be started");
-    return err_remedy(err, "its log tells why: %.200s", way->log);
+    return fd;
 }
 
 int connect_open(struct connect *way, struct err *err)
 {
     const int fd = connect_try(way);
-    pid_t pid = 0;
-    int failed;
 
     if (fd >= 0) {
         return fd;
@@ -295,8 +321,5 @@ int connect_open(struct connect *way, struct err *err)
     while (waitpid(-1, NULL, WNOHANG) > 0) {
         /* one that was started before has ended */
     }
-    failed = start(way, &pid);
-    return failed == 0 ? wait_for_server(way, pid, err)
-                       : err_set(err, ERR_IO, failed, "the kernd server cannot be started: %s",
-                                 err_errno_text(failed));
+    return start_and_wait(way, err);
 }

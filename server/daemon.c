@@ -296,6 +296,9 @@ static void serve(struct daemon *daemon)
     while (daemon->stops == 0 && (!idle_is_over(&daemon->idle) || !leave(daemon))) {
         const bool had_events = handle_events(daemon, longest_sleep(daemon, is_quiet));
 
+        if (had_events) {
+            idle_meet(&daemon->idle);
+        }
         /* A client just accepted is counted a moment later: one more tick before sleeping. */
         is_quiet = !had_events && http_connections(daemon->http) == 0 && !daemon->accept_paused;
         if (!is_quiet || !sandbox_idle(daemon->sandbox)) {

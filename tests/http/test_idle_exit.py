@@ -163,14 +163,20 @@ class Hammer(unittest.TestCase):
         self.assertEqual(set(manager.codes), {0}, self.daemon.log()[-4000:])
         self.assertGreater(len(manager.codes), 2)
 
-    def test_by_clients_that_start_it(self):
-        arguments = ["--idle-exit", "0.04", "--spares", "0", "--log-level", "debug", "--state",
+    def bridge(self, limit):
+        arguments = ["--idle-exit", limit, "--spares", "0", "--log-level", "debug", "--state",
                      self.daemon.state, "--runtime", self.daemon.runtime, "--listen",
                      f"unix:{self.daemon.socket_path}"]
-        with test_mcp_bridge.Bridge(self.daemon, *arguments) as bridge:
+        return test_mcp_bridge.Bridge(self.daemon, *arguments)
+
+    def ping(self, bridge, number):
+        bridge.write(PING % number)
+        self.assertEqual(bridge.read(), {"jsonrpc": "2.0", "id": number, "result": {}})
+
+    def test_by_clients_that_start_it(self):
+        with self.bridge("0.04") as bridge:
             for number in range(ROUNDS):
-                bridge.write(PING % number)
-                self.assertEqual(bridge.read(), {"jsonrpc": "2.0", "id": number, "result": {}})
+                self.ping(bridge, number)
                 self.pause()
         with open(os.path.join(self.daemon.state, "kernd.log"), encoding="utf-8") as file:
             log = file.read()
@@ -179,6 +185,31 @@ class Hammer(unittest.TestCase):
             last = int(file.read())
         census.wait_until(lambda: test_control.ended(last), harness.seconds(20),
                           "the last daemon to leave")
+
+    def test_by_clients_that_look_when_it_could_have_left(self):
+        with self.bridge("0.001") as bridge:
+            for number in range(5):
+                self.ping(bridge, number)
+
+    def test_by_another_client_that_is_faster(self):
+        """The server has served that one, and left, before who started it looks."""
+        def come_and_go():
+            for _ in range(3):
+                found = False
+                while not found:
+                    with socket.socket(socket.AF_UNIX) as client:
+                        found = client.connect_ex(self.daemon.socket_path) == 0
+                while os.path.exists(self.daemon.socket_path):
+                    time.sleep(0.001)
+
+        faster = threading.Thread(target=come_and_go, daemon=True)
+        with self.bridge("0.001") as bridge:
+            faster.start()
+            for number in range(100):
+                if faster.is_alive():
+                    self.ping(bridge, number)
+                    self.pause()
+        self.assertFalse(faster.is_alive())
 
 
 if __name__ == "__main__":

@@ -75,6 +75,29 @@ static void test_it_is_over_after_the_limit(void **state)
     assert_false(idle_is_over(&idle));
 }
 
+/* A client that started it looks whether it is there now and then: an idle daemon waits for it. */
+static void test_who_started_it_is_waited_for(void **state)
+{
+    struct idle idle;
+
+    (void)state;
+    config.on_demand = true;
+    config.idle_exit_s = 0.001;
+    idle_init(&idle, &config, false);
+    idle.since -= CLOCK_NS_PER_S;
+    idle_touch(&idle);
+    assert_in_range(idle_wait_ms(&idle, -1), 20 * 1000, 30 * 1000);
+    idle_meet(&idle);
+    idle.since -= CLOCK_NS_PER_S;
+    assert_true(idle_is_over(&idle));
+    config.idle_exit_s = 0;
+    idle_init(&idle, &config, false);
+    assert_int_equal(idle_wait_ms(&idle, -1), -1);
+    config.idle_exit_s = 300;
+    idle_init(&idle, &config, false);
+    assert_in_range(idle_wait_ms(&idle, -1), 290 * 1000, 300 * 1000);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, done)
 
 int main(void)
@@ -83,6 +106,7 @@ int main(void)
         TEST(test_limits),
         TEST(test_without_a_limit_it_is_never_over),
         TEST(test_it_is_over_after_the_limit),
+        TEST(test_who_started_it_is_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
