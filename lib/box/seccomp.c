@@ -189,6 +189,8 @@ static int describe_row(struct buf *out, const struct seccomp_table_row *row)
 
     if (row->action == SECCOMP_TABLE_ALLOW) {
         action = "allow";
+    } else if (row->action == SECCOMP_TABLE_ERROR && row->error == 0) {
+        action = "ignore";
     } else if (row->action == SECCOMP_TABLE_ERROR) {
         action = strerrorname_np(row->error); /* glibc 2.32; never NULL for the table's */
     }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* Not in glibc's headers under all versions. */
@@ -58,6 +59,11 @@
 #define REFUSE_VALUE(call, number, index, value, what)                                    \
     {                                                                                     \
         .action = SECCOMP_TABLE_ERROR, .error = (number), VALUE(call, index, value, what) \
+    }
+/* Where argument `given` is not 0: it is told that it was done. */
+#define IGNORE_VALUE(call, index, value, given, what)                                      \
+    {                                                                                      \
+        .action = SECCOMP_TABLE_ERROR, .nonzero = (given), VALUE(call, index, value, what) \
     }
 /* Any protocol (argument 2) but 0, NETLINK_ROUTE. */
 #define REFUSE_NETLINK(call, number)                                                         \
@@ -247,6 +253,10 @@ static const struct seccomp_table_row walls[] = {
     REFUSE_VALUE("ioctl", EPERM, 1, TIOCLINUX, "TIOCLINUX"),
     /* A limit that kernd-init, of the same user, is past already (RLIMIT_CPU) would end the box. */
     REFUSE_VALUE("prlimit64", EPERM, 0, 1, "process 1"),
+    /* With any limit of core files but kernd's a crash starts the host's handler (init_state.c). An
+     * error would end programs that want to have none (gpg). */
+    IGNORE_VALUE("prlimit64", 1, RLIMIT_CORE, 2, "a new RLIMIT_CORE"),
+    IGNORE_VALUE("setrlimit", 0, RLIMIT_CORE, 1, "a new RLIMIT_CORE"),
 };
 /* clang-format on */
 

@@ -14,7 +14,7 @@
 
 enum seccomp_table_action {
     SECCOMP_TABLE_ALLOW,
-    SECCOMP_TABLE_ERROR, /* fails with `error` */
+    SECCOMP_TABLE_ERROR, /* fails with `error`; 0: succeeds, and does nothing */
     SECCOMP_TABLE_KILL,  /* the process dies of SIGSYS */
 };
 

@@ -161,6 +161,21 @@ class Inherited(harness.Case):
         with open(f"/proc/{self.daemon.pid}/limits", encoding="ascii") as file:
             self.assertRegex(file.read(), rf"Max core file size +{most} +{most} ")
 
+    def test_no_program_has_another_limit_of_core_files(self):
+        """It is told that it has; but in boxes of kern, whose filter is kern's."""
+        code = ("import resource as r, subprocess as s\n"
+                "r.setrlimit(r.RLIMIT_CORE, (0, 0)); r.prlimit(0, r.RLIMIT_CORE, (0, 0))\n"
+                "print(r.getrlimit(r.RLIMIT_CORE), r.prlimit(0, r.RLIMIT_CORE), flush=True)\n"
+                "s.run(['bash', '-c', 'ulimit -c 0 && grep -o \"core.*bytes\" /proc/self/limits'])")
+        can_be_kept = harness.ENGINE != "kern" and resource.getrlimit(resource.RLIMIT_CORE)[1] > 0
+        kept = 1 if can_be_kept else 0
+        for isolation in ("auto", "boot"):
+            result = self.run_code(code, isolation=isolation)
+            self.assert_success(result)
+            lines = result["stdout"].splitlines()
+            self.assertEqual(lines[0], f"{kept, kept} {kept, kept}")
+            self.assertRegex(lines[1], rf" {kept} +{kept} +bytes")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -41,7 +41,7 @@ def table_of(text):
             conditions.append(when or "anything else")
     lines = ["By their arguments (the strictest line that fits counts; where none fits, ENOSYS):\n",
              "| call | with | what becomes of it |", "|---|---|---|"]
-    words = {"allow": "allowed", "kill": "killed"}
+    words = {"allow": "allowed", "kill": "killed", "ignore": "told that it is done, and not done"}
     for (name, action), conditions in sorted(merged.items()):
         lines.append(f"| `{name}` | {', '.join(dict.fromkeys(conditions))} | "
                      f"{words.get(action, action)} |")

@@ -251,6 +251,7 @@ static void the_table_can_be_listed(void **state)
     assert_has(text.data, "\nclone3\tENOSYS\t\n");
     assert_has(text.data, "\nunshare\tkill\tCLONE_NEWUSER\n");
     assert_has(text.data, "\nioctl\tEPERM\tTIOCSTI\n");
+    assert_has(text.data, "\nsetrlimit\tignore\ta new RLIMIT_CORE\n");
 }
 
 /* ---- remedies ---- */
