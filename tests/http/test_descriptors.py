@@ -167,7 +167,7 @@ class Inherited(harness.Case):
                 "r.setrlimit(r.RLIMIT_CORE, (0, 0)); r.prlimit(0, r.RLIMIT_CORE, (0, 0))\n"
                 "print(r.getrlimit(r.RLIMIT_CORE), r.prlimit(0, r.RLIMIT_CORE), flush=True)\n"
                 "s.run(['bash', '-c', 'ulimit -c 0 && grep -o \"core.*bytes\" /proc/self/limits'])")
-        can_be_kept = harness.ENGINE != "kern" and resource.getrlimit(resource.RLIMIT_CORE)[1] > 0
+        can_be_kept = harness.ENGINE != "kern" and resource.getrlimit(resource.RLIMIT_CORE)[1] != 0
         kept = 1 if can_be_kept else 0
         for isolation in ("auto", "boot"):
             result = self.run_code(code, isolation=isolation)
