@@ -10,6 +10,7 @@
 #define KERND_BOX_CLONE_H
 
 #include <linux/sched.h>
+#include <stdbool.h>
 
 /*
  * What such a child executes must leave the memory as it found it: in a server with threads it
@@ -37,5 +38,17 @@
  * (errno).
  */
 long clone_start(struct clone_args *arguments, void (*run)(void *context), void *context);
+
+/*
+ * The same, but the caller ends as soon as the child is there: the memory is the child's from then
+ * on, all but what the caller's frames hold is as it was. Comes back only when there is no child:
+ * -1 (errno), as ever where CLONE_CAN_LEAVE is false. The caller has one thread.
+ */
+#if defined(__x86_64__)
+#define CLONE_CAN_LEAVE true
+#else
+#define CLONE_CAN_LEAVE false
+#endif
+long clone_leave(struct clone_args *arguments, void (*run)(void *context), void *context);
 
 #endif

@@ -15,6 +15,9 @@
  *        └ 2     the program: limits, a session of its own, a connection of its own over which it
  *                tells kernd that it waits for code (template_program.c), back into the interpreter
  *
+ * A standby does that in the template's place where there was time to make one: its fork was the
+ * copy of memory, PID 1 and then the program are in it, and it is gone.
+ *
  * All walls stand before process 2 is made, and kernd sends it nothing before kernd-init has said
  * that it is there. A step that fails ends the box before any code was handed to it.
  */
@@ -47,6 +50,19 @@ struct template
     size_t greeting_size;
     bool copies_ahead;    /* what programs write is copied by the fork */
     bool has_new_network; /* it is in a network namespace that no box was in */
+    bool has_standbys;    /* it may have some (template_birth_can_give) */
+    bool lost_standby;    /* the last one went without an order, and none has come since */
+    bool was_ahead;       /* nobody waited for the last box */
+    bool is_standby;      /* this process is one */
+    int standby;          /* in both, their ends of a pipe; else of no meaning */
+};
+
+/* An order and what came with it. */
+struct template_order {
+    struct template_wire_fork fork;
+    int fds[TEMPLATE_WIRE_FDS_MAX];
+    size_t fd_count;
+    bool outside; /* could not be born in its cgroup */
 };
 
 /* The number of a program's connection to kernd. */
@@ -94,11 +110,45 @@ bool template_study_end(struct template_study *study, pid_t pid);
  * the namespace that it was started in.
  *
  * template_network_renew: into a new one, with a loopback that is up, unless it is in one already;
- * false: there is none, errno tells why. template_network_prepare: the same, once no order has come
- * for a moment.
+ * false: there is none, errno tells why.
  */
 bool template_network_renew(struct template *template);
-void template_network_prepare(struct template *template, int connection);
+
+/*
+ * A fork of the template that is made before its order comes, once none has come for a moment:
+ * memory is copied, and the interpreter has seen to what it sees to after a fork, when there is
+ * time. It takes the next order itself, and gives its memory to the program of that box
+ * (template_birth): it makes PID 1, and ends. Nothing of the memory is copied again, and who waits
+ * for the box does not wait for a copy.
+ *
+ * template_standby_wanted: no order has come for a moment (a longer one, behind one that nobody
+ * waited for); a network namespace is there then, too.
+ * template_standby_fork: true in the template, is_standby in the other; false: there is none.
+ * template_standby_tell: there is an order; in a standby, the template is told.
+ * template_standby_end: a standby ends with that order not filled, or none; nothing elsewhere.
+ * template_standby_await: in the template, until the standby is gone (from its memory, too). It
+ * ends with the template. False: it went without an order, as it does when the connection ends, and
+ * there will be no other before the template has filled one itself.
+ */
+bool template_standby_wanted(struct template *template, int connection);
+bool template_standby_fork(struct template *template);
+void template_standby_tell(struct template *template, const struct template_wire_fork *order);
+void template_standby_end(const struct template *template);
+bool template_standby_await(struct template *template);
+
+/*
+ * Makes the box of an order. True in its program, which has all walls around it and is connected to
+ * kernd: memory and stack are as they were, the process is another. False in the template, whether
+ * there is a box now or not (what failed is on the order's standard error). A standby comes back
+ * only when there is none.
+ */
+bool template_birth(const struct template *template, struct template_order *order);
+
+/* Can a process give its memory away here (is_standby)? By the kernel's words of this one. */
+bool template_birth_can_give(void);
+
+/* "kernd-template: what: reason", in one write so that it stays one line. reason 0: refused. */
+void template_birth_tell(int fd, const char *what, int reason);
 
 /* ---- in PID 1 of the new box, in this order; NULL, or what could not be done (errno tells why) */
 
@@ -115,12 +165,15 @@ const char *template_walls_filter(const struct template_filter *filter);
 /* ---- in the program, its child */
 
 /*
- * Landlock, its only descriptors, its own session and limits, and the connection to kernd, which is
- * greeted unless kernd has something to say first. NULL, or what could not be done (errno tells
- * why).
+ * template_program_confine: Landlock, of the process alone. template_program_become, in memory that
+ * nobody else is in: its only descriptors, its own session and limits, and the connection to kernd,
+ * which is greeted unless kernd has something to say first. NULL, or what could not be done (errno
+ * tells why).
  */
+const char *template_program_confine(const struct template *template,
+                                     const struct template_wire_fork *order, int ruleset);
 const char *template_program_become(const struct template *template,
-                                    const struct template_wire_fork *order, int ruleset);
+                                    const struct template_wire_fork *order);
 
 /*
  * Before it goes back into the interpreter: a process in another's memory begins without what libc

@@ -6,16 +6,12 @@
  * May include: base, template.
  */
 #include <net/if.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "lib/base/fd.h"
 #include "lib/box/template.h"
-
-/* So long without an order, and what was forked last is on its way. */
-#define QUIET_MS 5
 
 /* The kernel gives it its addresses when it comes up (net/ipv4/devinet.c, inetdev_event). */
 static bool raise_loopback(void)
@@ -38,13 +34,4 @@ bool template_network_renew(struct template *template)
         template->has_new_network = unshare(CLONE_NEWNET) == 0 && raise_loopback();
     }
     return template->has_new_network;
-}
-
-void template_network_prepare(struct template *template, int connection)
-{
-    struct pollfd watched = { .fd = connection, .events = POLLIN };
-
-    if (!template->has_new_network && poll(&watched, 1, QUIET_MS) == 0) {
-        (void)template_network_renew(template); /* else with the order, which is told why */
-    }
 }

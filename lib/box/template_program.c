@@ -58,8 +58,14 @@ static bool confine(const struct template *template, const struct template_wire_
     return ruleset < 0 || init_landlock_enter(ruleset, pins) == 0;
 }
 
+const char *template_program_confine(const struct template *template,
+                                     const struct template_wire_fork *order, int ruleset)
+{
+    return confine(template, order, ruleset) ? NULL : "become a program";
+}
+
 const char *template_program_become(const struct template *template,
-                                    const struct template_wire_fork *order, int ruleset)
+                                    const struct template_wire_fork *order)
 {
     const struct init_wire_start limits = { .tasks = order->tasks,
                                             .files = order->files,
@@ -67,8 +73,8 @@ const char *template_program_become(const struct template *template,
 
     /* Building the box left none open; the program is to have 0, 1 and 2 whatever becomes of that.
      */
-    if (!confine(template, order, ruleset) || close_range(STDERR_FILENO + 1, UINT_MAX, 0) < 0 ||
-        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || chdir(WORKSPACE) < 0) {
+    if (close_range(STDERR_FILENO + 1, UINT_MAX, 0) < 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ||
+        chdir(WORKSPACE) < 0) {
         return "become a program";
     }
     init_state_process();

@@ -24,7 +24,6 @@ import driver_wire as wire  # noqa: E402
 
 RTLD_NOW = 2
 PREPARES, AHEAD = 2, 4  # kernd_template_serve
-PROGRAM = 2  # the process number of a box's program in it
 REHEARSALS = 2
 
 
@@ -62,8 +61,9 @@ def main():
         clear(stage)
         posix.write(orders, greeting)
         became = call(serve, (orders, greeting, len(greeting)))
-    if not became:
-        return
+        if not became:
+            return
+        link.adopt()
     # From here on: one of the boxes, connected.
     for seed in seeders:
         seed(sys.modules)
@@ -122,7 +122,7 @@ def rehearse(prepared, leaving):
     """
     near, far = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
     posix.dup2(near.fileno(), wire.HIGH_DESCRIPTOR, inheritable=False)
-    link = wire.Link(wire.HIGH_DESCRIPTOR, PROGRAM)
+    link = wire.Link(wire.HIGH_DESCRIPTOR, None)
     prepared.prepare_runner(link)
     for _ in range(REHEARSALS):
         far.send(wire.make_frame(wire.CELL, driver_main.CELL_OF_NOTHING))
@@ -177,7 +177,13 @@ def seed_multiprocessing(modules):
     process.current_process()._config["authkey"] = process.AuthenticationString(posix.urandom(32))
 
 
+def note_thread(modules):
+    # Of the main one, noted when it was made; some versions see to it at a fork, which was another.
+    modules["threading"].main_thread()._set_native_id()
+
+
 SEEDERS = {
+    "threading": note_thread,
     "numpy.random": seed_numpy,
     "torch": seed_torch,
     "tempfile": seed_tempfile,

@@ -50,7 +50,10 @@ def make_frame(kind, payload):
 
 class Link:
     def __init__(self, number, process):
-        """Of the connection with this descriptor, in the process with this number."""
+        """
+        Of the connection with this descriptor, in the process with this number. None: in one that is
+        not there yet (adopt).
+        """
         self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, number)
         self._process = process
         self._lock = _thread.allocate_lock()
@@ -62,8 +65,12 @@ class Link:
 
     def _forked(self):
         """A forked child keeps neither the connection nor its descriptor."""
-        if not self.is_ours():
+        if self._process is not None and not self.is_ours():
             self.close()
+
+    def adopt(self):
+        """In the process that it is for."""
+        self._process = posix.getpid()
 
     def inherit(self, number):
         """In a child that is to go on with a connection of its own."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every probe of the walls of a box once more in forked boxes, and those of single calls in kernels."""
+import os
 import unittest
 
 import escape  # it makes what follows reachable
@@ -8,7 +9,7 @@ import test_pairs
 import test_syscalls
 
 from againkit import again
-from templatekit import Templated, WITH_TEMPLATES
+from templatekit import StoodBy, Templated, WITH_TEMPLATES
 
 
 def cases(*modules):
@@ -18,6 +19,8 @@ def cases(*modules):
 
 
 again(globals(), cases(test_escape, test_pairs, test_syscalls), WITH_TEMPLATES, Templated)
+if os.uname().machine == "x86_64":
+    again(globals(), cases(test_escape, test_syscalls), (*WITH_TEMPLATES, "--spares", "0"), StoodBy, suffix="_standby")
 again(globals(), cases(test_escape), (), escape.InKernels, suffix="_kernel")
 test_escape_Kernel_kernel.test_settings_of_its_namespaces_end_with_a_box = None  # noqa: F821  it goes on
 test_escape_HostFiles_kernel.test_write = None  # noqa: F821  whose control is its point

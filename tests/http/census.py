@@ -82,18 +82,30 @@ def in_boxes_of(directory):
             if mounted in _read(pid, "mountinfo") or named in _read(pid, "cmdline")]
 
 
-def is_interpreter_of_template(pid):
-    """The program of a box has the arguments of the one it was forked of, but is number 2 there."""
+def _has_number_in_template(pid, wanted):
+    """Is it forked of a warm interpreter, or that itself, and its number in its namespace so?"""
     numbers = re.search(rb"^NSpid:\s(.*)$", _read(pid, "status"), re.M)
     return (b"/run/kernd-lib/driver_template.py" in _read(pid, "cmdline") and numbers is not None
-            and numbers.group(1).split()[-1] == b"3")
+            and wanted(int(numbers.group(1).split()[-1])))
+
+
+def is_interpreter_of_template(pid):
+    """The program of a box has the arguments of the one it was forked of, but is number 2 there."""
+    return _has_number_in_template(pid, lambda number: number == 3)
+
+
+def is_standby(pid):
+    """A fork that waits for its order. The first process of a box begins as one of these, too."""
+    found = stat(pid)
+    return (found is not None and is_interpreter_of_template(found[1])
+            and _has_number_in_template(pid, lambda number: number > 3))
 
 
 def is_template(pid):
     """Is it of a template (the launcher, its first process, the warm interpreter), not of a box?"""
     words = _read(pid, "cmdline").rstrip(b"\0").split(b"\0")
     init = [b"/run/kernd-lib/kernd-init", b"template"]
-    return words[:2] == init or words[-2:] == init or is_interpreter_of_template(pid)
+    return words[:2] == init or words[-2:] == init or is_interpreter_of_template(pid) or is_standby(pid)
 
 
 def describe(found):

@@ -22,6 +22,12 @@ def interpreters(daemon):
     return list(filter(census.is_interpreter_of_template, daemon.box_processes(templates=True)))
 
 
+def wait_for_standby(daemon):
+    """Pids of the forks that wait for an order: one for each warm interpreter that has none to fill."""
+    return census.wait_until(lambda: list(filter(census.is_standby, daemon.box_processes(templates=True))),
+                             harness.seconds(20), "a standby")
+
+
 def broken_library(place):
     """All that boxes need, and what templates need is no library: a directory below that one."""
     library = os.path.join(place, "library")
@@ -60,3 +66,12 @@ class Forked(Templated):
     @classmethod
     def is_templated(cls):
         return harness.FORKS
+
+
+class StoodBy(Templated):
+    """Each box is forked of an interpreter that waited for its order."""
+
+    def run_code(self, code, language="python", **options):
+        if language == "python":
+            wait_for_standby(self.daemon)
+        return super().run_code(code, language, **options)

@@ -10,7 +10,7 @@ import unittest
 import census
 import harness
 import kernelkit
-from templatekit import Templated, WITH_TEMPLATES, broken_library, interpreters, wait_for_template
+from templatekit import Templated, WITH_TEMPLATES, broken_library, interpreters, wait_for_standby, wait_for_template
 
 RINGS_DISABLED = "/proc/sys/kernel/io_uring_disabled"
 
@@ -271,7 +271,8 @@ class Ends(Templated, kernelkit.Case):
 
     def test_a_template_that_hangs(self):
         """The call boots a box of its own after a while."""
-        os.kill(interpreters(self.daemon)[0], signal.SIGSTOP)
+        for pid in wait_for_standby(self.daemon) + interpreters(self.daemon):
+            os.kill(pid, signal.SIGSTOP)
         result = self.run_code("print(1)")
         self.assertEqual((result["stdout"], result["usage"]["source"]), ("1\n", "cold"))
         census.wait_gone(lambda: interpreters(self.daemon), harness.seconds(20), "the template that hung")

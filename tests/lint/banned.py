@@ -45,7 +45,7 @@ BANNED = {
 }
 # Functions with one owner: the files that may call them.
 OWNED = {
-    "fork": [r"lib/box/init(_\w+)?\.c", r"lib/box/template(_study)?\.c"],
+    "fork": [r"lib/box/init(_\w+)?\.c", r"lib/box/template(_study|_birth|_standby)?\.c"],
     "vfork": [],
     "getenv": [r"server/places\.c"],
     "secure_getenv": [r"server/places\.c"],
