@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,6 +18,9 @@
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
 #endif
+
+/* Of socket(2)'s second argument; the rest are flags (linux/net.h). */
+#define SOCKET_TYPE 0xf
 
 #define SHMGET_MAX (UINT64_C(64) * 1024)
 
@@ -59,6 +63,12 @@
 #define REFUSE_VALUE(call, number, index, value, what)                                    \
     {                                                                                     \
         .action = SECCOMP_TABLE_ERROR, .error = (number), VALUE(call, index, value, what) \
+    }
+#define REFUSE_BITS(call, number, index, mask, value, what)                                \
+    {                                                                                      \
+        .name = (call), .action = SECCOMP_TABLE_ERROR, .error = (number),                  \
+        .when = SECCOMP_TABLE_BITS, .argument = (index), .first = (mask), .last = (value), \
+        .note = (what)                                                                     \
     }
 /* Where argument `given` is not 0: it is told that it was done. */
 #define IGNORE_VALUE(call, index, value, given, what)                                      \
@@ -248,6 +258,13 @@ static const struct seccomp_table_row walls[] = {
     KILL_FLAG("unshare", 0, CLONE_NEWTIME),
     /* of the netlink protocols, routing alone: name resolution asks it for addresses */
     REFUSE_NETLINK("socket", EPROTONOSUPPORT),
+    /* Of the protocols of IP, those by whose sockets anybody makes the kernel load a module. */
+    REFUSE_RANGE("socket", EPROTONOSUPPORT, 2, IPPROTO_ICMPV6 + 1, UINT64_MAX,
+                 "a protocol above IPPROTO_ICMPV6"),
+    REFUSE_VALUE("socket", EPROTONOSUPPORT, 2, IPPROTO_DCCP, "IPPROTO_DCCP"),
+    REFUSE_BITS("socket", ESOCKTNOSUPPORT, 1, SOCKET_TYPE, SOCK_DCCP, "SOCK_DCCP"),
+    /* The same of terminals: line disciplines, which are for serial lines. */
+    REFUSE_VALUE("ioctl", EPERM, 1, TIOCSETD, "TIOCSETD"),
     /* typing into another terminal */
     REFUSE_VALUE("ioctl", EPERM, 1, TIOCSTI, "TIOCSTI"),
     REFUSE_VALUE("ioctl", EPERM, 1, TIOCLINUX, "TIOCLINUX"),

@@ -434,6 +434,19 @@ def raw_socket():
 
 
 @probe
+def rare_socket():
+    """A protocol that this kernel has; others would be loaded for whoever asks."""
+    last = None
+    for kind, protocol in ((socket.SOCK_STREAM, 262), (socket.SOCK_DGRAM, 136),
+                           (socket.SOCK_SEQPACKET, 132), (6, 33), (socket.SOCK_DGRAM, 115)):
+        try:
+            return socket.socket(socket.AF_INET, kind, protocol).fileno()
+        except OSError as error:
+            last = error
+    raise last
+
+
+@probe
 def packet_socket():
     return socket.socket(socket.AF_PACKET, socket.SOCK_RAW).fileno()
 
@@ -527,6 +540,13 @@ def type_into_terminal():
     if error:
         raise OSError(error, os.strerror(error))
     return "typed"
+
+
+@probe
+def line_discipline():
+    """Of a terminal of its own; others than this one would be loaded for whoever asks."""
+    _, terminal = os.openpty()
+    return len(fcntl.ioctl(terminal, 0x5423, struct.pack("=i", 0)))  # TIOCSETD, N_TTY
 
 
 @probe

@@ -177,6 +177,9 @@ class Kernel(EscapeCase):
         self.attempt("raw_socket", where=NETWORK)
         self.attempt("packet_socket", where=NETWORK)
 
+    def test_rare_sockets(self):
+        self.attempt("rare_socket")
+
     def test_hypervisor_sockets(self):
         try:
             socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
@@ -292,6 +295,9 @@ class Terminals(EscapeCase):
         if reason := need_root():  # CAP_SYS_ADMIN, where dev.tty.legacy_tiocsti is 0
             self.skipTest(reason)
         self.attempt("type_into_terminal")
+
+    def test_line_disciplines(self):
+        self.attempt("line_discipline")
 
 
 class Devices(EscapeCase):

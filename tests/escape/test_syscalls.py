@@ -170,7 +170,7 @@ class Sweep(EscapeCase):
         values = {"socket": list(range(0, 46)) + [255, 0xffffffff],
                   "socketpair": list(range(0, 46)),
                   "personality": [0, 8, 0x20000, 0x40000, 0xffffffff, 0x0400000, 0x0004000, 4],
-                  "ioctl": [0x5412, 0x541c, 0x5401, 0x5413, 0x100005412],
+                  "ioctl": [0x5412, 0x541c, 0x5401, 0x5413, 0x100005412, 0x5423],
                   "shmget": [0, 4096, 65536, 65537, 1 << 20, -1], "clone": [], "prlimit64": [0, 1],
                   "setrlimit": [0, 4],
                   "unshare": [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000,
@@ -178,7 +178,10 @@ class Sweep(EscapeCase):
         # Of them only those are done without a word whose new limit is somewhere.
         values["prlimit64"] += [(0, 4, 0), (0, 4, 8), (2, 4, 8), (0, 3, 8), (0, 4 | 1 << 32, 8)]
         values["setrlimit"] += [(4, 8), (5, 8), (4 | 1 << 32, 8)]
-        values["socket"] += [(16, 1, 0), (16, 1, 4), (16, 1, 15), (16, 3, 9)]
+        values["socket"] += [(16, 1, 0), (16, 1, 4), (16, 1, 15), (16, 3, 9), (2, 1, 6), (10, 2, 17),
+                             (2, 1, 132), (10, 5, 132), (2, 2, 115), (10, 1, 262), (2, 6, 33),
+                             (2, 6, 0), (2, 0o2000006, 0), (2, 1, 33), (2, 1, 6 | 1 << 32),
+                             (2, 1, 132 | 1 << 32), (2, 1, 33 | 1 << 32)]
         conditional = {row.name for row in self.rows if row.when != "always"}
         self.assertLessEqual(conditional, set(values), "a condition that this test does not know")
         for name, tried in values.items():
