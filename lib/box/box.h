@@ -248,8 +248,11 @@ int box_signal(struct box *box, int signal_number, bool all, struct err *err);
  */
 void box_end_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outcome);
 
-/* The second half: waits until everything is gone, and frees the box. NULL is fine. */
-void box_end_leave(struct box *box);
+/*
+ * The second half: waits until everything is gone, and frees the box. False: something may still be
+ * there. NULL is fine (true).
+ */
+bool box_end_leave(struct box *box);
 
 /*
  * Kills whatever is left, reads the pipes dry into io (may be NULL) within a bounded time, waits

@@ -184,12 +184,12 @@ void box_end_settle(struct box *box, struct box_io *io, struct box_outcome *ret_
     outcome_judge(&box->link.report, &facts, ret_outcome);
 }
 
-void box_end_leave(struct box *box)
+bool box_end_leave(struct box *box)
 {
     bool gone;
 
     if (box == NULL) {
-        return;
+        return true;
     }
     gone = kill_all(box, NULL);
     ends_hear_report(box);
@@ -198,10 +198,11 @@ void box_end_leave(struct box *box)
         log_line(LOG_DEBUG, "box_not_gone", "box", box->id, NULL);
     }
     box_release(box);
+    return gone;
 }
 
 void box_end(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)
 {
     box_end_settle(box, io, ret_outcome);
-    box_end_leave(box);
+    (void)box_end_leave(box);
 }

@@ -106,6 +106,7 @@ static void drop_box(struct call *call)
     if (call->box != NULL) {
         box_end(call->box, NULL, &outcome);
         call->box = NULL;
+        call->place.unsure = true;
     }
 }
 
@@ -296,6 +297,7 @@ static int run_in_place(struct call *call, struct err *err)
     }
     execution_set_box(call->execution, call->box);
     steps_mark(&call->execution->steps, STEP_TAKE);
+    place_begin(&call->place, call->request);
     failed = run_program(call, &stop, err) < 0;
     execution_set_box(call->execution, NULL);
     if (failed) {
@@ -313,8 +315,6 @@ static int run_in_place(struct call *call, struct err *err)
 
 static int run_somewhere(struct call *call, struct err *err)
 {
-    CLEANUP_FREE char *name = NULL;
-
     if (call->request->session != NULL) {
         place_open_session(call->execution->sandbox, call->request->session, &call->place);
         (void)take_spare(call);
@@ -329,11 +329,9 @@ static int run_somewhere(struct call *call, struct err *err)
     if (take_spare(call)) {
         return run_in_place(call, err);
     }
-    name = alloc_printf(PLACE_FRESH_PREFIX "%s", call->execution->id);
-    if (place_open_fresh(call->execution->sandbox, name, &call->place, err) < 0) {
-        return -1;
-    }
-    return run_in_place(call, err);
+    return place_open_fresh(call->execution->sandbox, &call->place, err) < 0
+               ? -1
+               : run_in_place(call, err);
 }
 
 /*
@@ -352,7 +350,7 @@ static void settle(struct call *call, const struct err *failure)
         execution_leave(call->execution);
         return;
     }
-    place_close(&call->place);
+    place_close(&call->place, false);
     call->place = (struct place){ .sandbox = call->execution->sandbox, .root = -1 };
     session_make_settle(call->execution, good);
     if (call->request->kind == RUN_SETUP) {
@@ -372,6 +370,7 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
         .place = { .sandbox = sandbox, .root = -1 },
         .taken_ns = clock_mono_ns(),
     };
+    bool gone;
 
     steps_mark(&execution->steps, STEP_QUEUE);
     execution_set_running(execution);
@@ -389,11 +388,11 @@ void call_run(struct sandbox *sandbox, struct execution *execution)
     settle(&call, &failure);
     execution_finish(execution, failure.code == ERR_NONE ? NULL : &failure);
     records_put(sandbox, execution, EXECUTION_DONE);
-    box_end_leave(call.box);
+    gone = box_end_leave(call.box);
     cell_results_done(&call.cells);
     cell_unboot(call.booted);
     strv_done(&call.change);
-    place_close(&call.place);
+    place_close(&call.place, gone);
     execution_leave(execution);
     spares_refill(sandbox->spares);
 }

@@ -28,6 +28,7 @@
 #include "lib/sandbox/spares.h"
 #include "lib/sandbox/templates.h"
 #include "lib/sandbox/warm.h"
+#include "lib/work/blanks.h"
 #include "lib/work/workspace.h"
 
 #define ROUND_S 1.0
@@ -35,6 +36,8 @@
 #define LAST_ROUND_S 2.0
 /* Old records are looked for once in so many rounds, and memory that can be given back. */
 #define RECORDS_EVERY 60
+/* Directories of calls that nobody used for so long. */
+#define BLANKS_NS (60 * CLOCK_NS_PER_S)
 
 struct janitor {
     struct sandbox *sandbox;
@@ -73,6 +76,7 @@ static void sweep_round(struct janitor *janitor, unsigned number)
     tick_kernels(janitor->sandbox);
     spares_age(janitor->sandbox->spares, clock_mono_ns());
     templates_age(janitor->sandbox->templates, clock_mono_ns());
+    blanks_age(janitor->sandbox->blanks, clock_mono_ns() - BLANKS_NS);
     if (budget_missing(janitor->sandbox->budget) > 0) {
         reserve_ask(janitor->sandbox->reserve); /* more may be without use by now */
     }

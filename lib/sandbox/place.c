@@ -29,7 +29,6 @@
 #include "lib/work/path.h"
 #include "lib/work/put.h"
 #include "lib/work/scan.h"
-#include "lib/work/workspace.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -64,16 +63,15 @@ int place_check(struct run_request *request, struct err *err)
     return 0;
 }
 
-int place_open_fresh(struct sandbox *sandbox, const char *name, struct place *ret_place,
-                     struct err *err)
+int place_open_fresh(struct sandbox *sandbox, struct place *ret_place, struct err *err)
 {
-    struct place place = { .sandbox = sandbox, .root = -1 };
+    struct place place = { .sandbox = sandbox };
 
-    if (workspace_create(sandbox->workspaces, name, &place.root, err) < 0) {
+    if (blanks_open(sandbox->blanks, &place.blank, err) < 0) {
         return -1;
     }
-    place.name = alloc_text(name);
-    place.path = alloc_printf("%s/%s", sandbox->workspaces_path, name);
+    place.root = place.blank.root;
+    place.path = alloc_printf("%s/%s", sandbox->workspaces_path, place.blank.name);
     *ret_place = place;
     return 0;
 }
@@ -161,8 +159,21 @@ static void collect_changes(struct place *place, struct run_result *result)
     scan_free(after);
 }
 
+/*
+ * Has nobody written to it before the program? A box that was started ahead has run no code of a
+ * caller, but what an environment installed.
+ */
+static bool is_empty(const struct place *place, const struct run_request *request)
+{
+    return place->blank.name[0] != '\0' && request->file_count == 0 && request->environment == NULL;
+}
+
 int place_prepare(struct place *place, const struct run_request *request, struct err *err)
 {
+    if (is_empty(place, request)) {
+        place->before = request->track_files ? scan_nothing() : NULL;
+        return 0;
+    }
     if (request->file_count > 0 && request->session != NULL &&
         session_entry_writable(session_hold_entry(request->session), err) < 0) {
         return err_prefix(err, "files");
@@ -185,6 +196,13 @@ int place_prepare(struct place *place, const struct run_request *request, struct
         spawn_settle();
     }
     return 0;
+}
+
+void place_begin(struct place *place, const struct run_request *request)
+{
+    if (is_empty(place, request)) {
+        blanks_watch(&place->blank);
+    }
 }
 
 static const char *why_not_fetched(enum err_code code)
@@ -229,24 +247,23 @@ static void fetch(struct place *place, const struct run_request *request, struct
 void place_collect(struct place *place, const struct run_request *request,
                    struct run_result *result)
 {
-    if (place->before != NULL) {
+    if (place->before != NULL && !blanks_untouched(&place->blank)) {
         collect_changes(place, result);
     }
     fetch(place, request, result);
 }
 
-void place_close(struct place *place)
+void place_close(struct place *place, bool unreachable)
 {
+    struct blank *blank = &place->blank;
     struct remove_left left;
 
     scan_free(place->before);
-    if (!place->borrowed) {
-        fd_close(place->root);
+    if (blank->name[0] == '\0') {
+        fd_close(place->borrowed ? -1 : place->root);
+    } else if (blanks_close(place->sandbox->blanks, blank, unreachable && !place->unsure, &left) <
+               0) {
+        log_line(LOG_DEBUG, "workspace_left", "name", blank->name, NULL);
     }
-    if (place->name != NULL &&
-        workspace_remove(place->sandbox->workspaces, place->name, &left) < 0) {
-        log_line(LOG_DEBUG, "workspace_left", "name", place->name, NULL);
-    }
-    free(place->name);
     free(place->path);
 }

@@ -9,6 +9,7 @@
 
 #include "lib/base/err.h"
 #include "lib/sandbox/run.h"
+#include "lib/work/blanks.h"
 
 struct sandbox;
 
@@ -23,10 +24,11 @@ struct sandbox;
 
 struct place {
     struct sandbox *sandbox;
-    char *name;    /* of an owned directory below the workspaces, NULL: none */
-    char *path;    /* host path */
-    int root;      /* the same, open */
-    bool borrowed; /* path and root are a session's */
+    struct blank blank; /* an owned directory, if it has a name */
+    char *path;         /* host path */
+    int root;           /* the same, open */
+    bool borrowed;      /* path and root are a session's */
+    bool unsure;        /* a box over it ended, and perhaps not wholly */
     struct scan *before;
 };
 
@@ -36,9 +38,8 @@ struct place {
  */
 int place_check(struct run_request *request, struct err *err);
 
-/* A fresh directory for one call. 0 or -1 STORE_FULL, IO. place_close in any case. */
-int place_open_fresh(struct sandbox *sandbox, const char *name, struct place *ret_place,
-                     struct err *err);
+/* An empty directory for one call. 0 or -1 STORE_FULL, IO. place_close in any case. */
+int place_open_fresh(struct sandbox *sandbox, struct place *ret_place, struct err *err);
 
 /* The workspace of the session that is held; it stays the session's. */
 void place_open_session(struct sandbox *sandbox, const struct session_hold *hold,
@@ -54,11 +55,20 @@ int place_open_host(struct sandbox *sandbox, const char *path, struct place *ret
  */
 int place_prepare(struct place *place, const struct run_request *request, struct err *err);
 
+/*
+ * To be called when the box is up, before what runs in it gets anything of the call: what is
+ * written from here on is seen (blanks.h).
+ */
+void place_begin(struct place *place, const struct run_request *request);
+
 /* After the box is gone: changed files and fetched files into the result. Never fails. */
 void place_collect(struct place *place, const struct run_request *request,
                    struct run_result *result);
 
-/* Removes a fresh directory (what can't be removed waits in the trash); frees. */
-void place_close(struct place *place);
+/*
+ * Removes a fresh directory (what can't be removed waits in the trash), or keeps it for another
+ * call if it is untouched and `unreachable`: every process of the boxes over it is gone. Frees.
+ */
+void place_close(struct place *place, bool unreachable);
 
 #endif

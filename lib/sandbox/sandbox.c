@@ -30,6 +30,7 @@
 #include "lib/sandbox/kernels.h"
 #include "lib/sandbox/lanes.h"
 #include "lib/sandbox/language.h"
+#include "lib/sandbox/place.h"
 #include "lib/sandbox/pull.h"
 #include "lib/sandbox/records.h"
 #include "lib/sandbox/reserve.h"
@@ -41,6 +42,7 @@
 #include "lib/sandbox/tokens.h"
 #include "lib/sandbox/vetting.h"
 #include "lib/store/rows_kernel.h"
+#include "lib/work/blanks.h"
 #include "lib/work/workspace.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -91,6 +93,7 @@ static int open_state(struct sandbox *sandbox, const struct sandbox_config *conf
     if (workspace_open_parent(sandbox->workspaces_path, &sandbox->workspaces, err) < 0) {
         return -1;
     }
+    sandbox->blanks = blanks_new(sandbox->workspaces, PLACE_FRESH_PREFIX "box");
     journal_directory = alloc_printf("%s/journal", config->state_dir);
     if (journal_open(&(struct journal_config){ .directory = journal_directory }, &sandbox->journal,
                      err) < 0) {
@@ -191,6 +194,7 @@ void sandbox_close(struct sandbox *sandbox)
     environments_close(sandbox->environments);
     journal_close(sandbox->journal);
     store_close(sandbox->store);
+    blanks_free(sandbox->blanks);
     fd_close(sandbox->workspaces);
     free(sandbox->workspaces_path);
     free(sandbox->home);

@@ -21,6 +21,7 @@
 #include "lib/store/store.h"
 #include "lib/work/hostdir.h"
 
+struct blanks;
 struct environments;
 struct janitor;
 struct reserve;
@@ -33,6 +34,7 @@ struct tokens;
 struct sandbox {
     char *workspaces_path; /* parent of all owned workspaces */
     int workspaces;        /* the same, open as a directory */
+    struct blanks *blanks; /* of calls without a workspace */
     struct boxes *boxes;
     struct budget *budget; /* memory of all boxes */
     struct pool *pool;     /* the run lane */

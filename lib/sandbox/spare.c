@@ -13,7 +13,6 @@
 #include "lib/base/alloc.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/id.h"
 #include "lib/box/box.h"
 #include "lib/cell/cell.h"
 #include "lib/sandbox/boxing.h"
@@ -37,7 +36,7 @@ void spare_free(struct spare *spare)
     }
     capacity_give(spare->sandbox, &spare->memory, 0);
     if (spare->place.path != NULL) {
-        place_close(&spare->place);
+        place_close(&spare->place, false);
     }
     strv_done(&spare->env);
     strv_done(&spare->change);
@@ -47,12 +46,7 @@ void spare_free(struct spare *spare)
 static int open_place(struct sandbox *sandbox, const struct shelf *shelf, struct spare *spare,
                       struct err *err)
 {
-    char name[ID_SIZE];
-
-    if (shelf->session_id[0] != '\0') {
-        return 0;
-    }
-    return place_open_fresh(sandbox, id_make("call-spare", name), &spare->place, err);
+    return shelf->session_id[0] != '\0' ? 0 : place_open_fresh(sandbox, &spare->place, err);
 }
 
 /* Where a box ahead of its call comes from: of a template, else booted. */

@@ -116,6 +116,14 @@ static void add(struct scan *scan, int root, const char *path, const struct stat
     scan->disk += (uint64_t)status->st_blocks * BLOCK_BYTES;
 }
 
+struct scan *scan_nothing(void)
+{
+    struct scan *scan = alloc_zero(1, sizeof(*scan));
+
+    scan->fresh_ns = coarse_now_ns() - FRESH_NS;
+    return scan;
+}
+
 int scan_take(int root, const struct scan_options *options, struct scan **ret_scan, struct err *err)
 {
     struct walk_options how = { .start = PATH_ROOT,
@@ -131,8 +139,7 @@ int scan_take(int root, const struct scan_options *options, struct scan **ret_sc
     if (walk_open(root, &how, &walk, err) < 0) {
         return -1;
     }
-    scan = alloc_zero(1, sizeof(*scan));
-    scan->fresh_ns = coarse_now_ns() - FRESH_NS;
+    scan = scan_nothing();
     while (walk_next(walk, &entry)) {
         if (entry.type != DT_REG ||
             fstatat(entry.directory, entry.name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||

@@ -26,6 +26,10 @@ struct scan_options {
 /* options may be NULL. 0, or -1 with the errors of walk_open. */
 int scan_take(int root, const struct scan_options *options, struct scan **ret_scan,
               struct err *err);
+
+/* The census of a directory that is known to be empty. */
+struct scan *scan_nothing(void);
+
 void scan_free(struct scan *scan);
 
 size_t scan_files(const struct scan *scan);

@@ -534,8 +534,8 @@ class Neighbours(Templated, kernelkit.Case):
                 "                at = data.find(first, at + 1)\n"
                 "    return len(found) > 0\n"
                 f"print([seek({mark[:12]!r}.encode(), {mark[12:]!r}.encode()), "
-                "seek(b'call-', b'exe_'), seek(b'bo', b'x_')])\n")
-        own = self.call(f"kept = '{mark}' + ' call-exe_ box_'\n" + look, None)
+                "seek(b'call-b', b'ox_'), seek(b'bo', b'x_')])\n")
+        own = self.call(f"kept = '{mark}' + ' call-box_'\n" + look, None)
         self.assertEqual(own, "[True, True, True]\n", "the control")
         for found, _ in self.pair(f"kept = '{mark}'", look):
             self.assertEqual(found, "[False, False, False]\n")
