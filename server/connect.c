@@ -282,7 +282,7 @@ static int start_and_wait(struct connect *way, struct err *err)
 {
     const int64_t deadline = clock_deadline_after_s(START_LIMIT_S);
     struct end end;
-    int fd;
+    int fd = -1;
 
     do {
         pid_t pid = 0;
