@@ -222,6 +222,12 @@ void pool_end(struct pool *pool)
     for (struct pool_thread *at = pool->threads; at != NULL; at = at->next) {
         (void)pthread_join(at->thread, NULL);
     }
+    pool->seats = 0;
+}
+
+/* Not before: who submitted a job that came in time still calls the thread it chose. */
+static void free_threads(struct pool *pool)
+{
     while (pool->threads != NULL) {
         struct pool_thread *first = pool->threads;
 
@@ -229,7 +235,6 @@ void pool_end(struct pool *pool)
         sleepers_done(&first->sleeper);
         free(first);
     }
-    pool->seats = 0;
 }
 
 void pool_free(struct pool *pool)
@@ -237,7 +242,10 @@ void pool_free(struct pool *pool)
     if (pool == NULL) {
         return;
     }
-    pool_end(pool);
+    if (!pool->ending) {
+        pool_end(pool);
+    }
+    free_threads(pool);
     (void)pthread_cond_destroy(&pool->no_guests);
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool);

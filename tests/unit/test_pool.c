@@ -210,6 +210,44 @@ static void freeing_waits_for_running_jobs(void **state)
     pool_free(NULL);
 }
 
+static void do_nothing(struct pool_job *base)
+{
+    (void)base;
+}
+
+static void *submit_to_the_end(void *pool)
+{
+    enum { COUNT = 500 };
+    struct pool_job *jobs = calloc(COUNT, sizeof(*jobs));
+
+    assert_non_null(jobs);
+    for (int i = 0; i < COUNT; i++) {
+        jobs[i].run = do_nothing;
+        jobs[i].drop = do_nothing;
+        if (pool_submit(pool, &jobs[i], NULL) < 0) {
+            break;
+        }
+    }
+    return jobs;
+}
+
+/* Who wakes a thread for a job that came in time does so beside the pool's end. */
+static void a_pool_ends_while_jobs_come(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct pool *pool = pool_new("test", 2, 500, NULL);
+        pthread_t thread;
+        void *jobs;
+
+        assert_int_equal(pthread_create(&thread, NULL, submit_to_the_end, pool), 0);
+        pool_end(pool);
+        assert_int_equal(pthread_join(thread, &jobs), 0);
+        pool_free(pool);
+        free(jobs);
+    }
+}
+
 static void free_itself(struct pool_job *base)
 {
     struct poolkit_scene *scene = ((struct poolkit_job *)(void *)base)->scene;
@@ -860,6 +898,7 @@ int main(void)
         cmocka_unit_test(withdrawn_jobs_do_not_run),
         cmocka_unit_test(closing_drops_what_waits),
         cmocka_unit_test(freeing_waits_for_running_jobs),
+        cmocka_unit_test(a_pool_ends_while_jobs_come),
         cmocka_unit_test(many_threads_lose_no_job),
         cmocka_unit_test(threads_are_named),
         cmocka_unit_test(groups_of_a_caller_take_turns),
