@@ -26,7 +26,12 @@
 #define UNINITIALIZED
 #endif
 
-static long start(struct clone_args *arguments, void (*run)(void *context), void *context)
+/*
+ * leaves: who calls is gone where it would come back, without a look at its memory, which is the
+ * child's then; what it needs for that is in registers.
+ */
+static long start(struct clone_args *arguments, void (*run)(void *context), void *context,
+                  bool leaves)
 {
     UNINITIALIZED _Alignas(16) char stack[STACK_SIZE];
     long result = SYS_clone3;
@@ -38,14 +43,23 @@ static long start(struct clone_args *arguments, void (*run)(void *context), void
      * compiler knows of that, so it must not come back to what a compiler made (clone(2)). */
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
+                     "js 2f\n\t"
                      "jnz 1f\n\t"
                      "mov %[context], %%rdi\n\t"
                      "call *%[run]\n\t"
                      "ud2\n"
-                     "1:"
+                     "1:\n\t"
+                     "test %[leaves], %[leaves]\n\t"
+                     "jz 2f\n\t"
+                     "mov %[exit], %%eax\n\t"
+                     "xor %%edi, %%edi\n\t"
+                     "syscall\n\t"
+                     "ud2\n"
+                     "2:"
                      : "+a"(result)
                      : "D"(arguments),
-                       "S"(sizeof(*arguments)), [run] "r"(run), [context] "r"(context)
+                       "S"(sizeof(*arguments)), [run] "r"(run), [context] "r"(context),
+                       [leaves] "r"((uint64_t)leaves), [exit] "i"(SYS_exit_group)
                      : "rcx", "r11", "memory", "cc");
     if (result < 0) {
         errno = (int)-result;
@@ -54,51 +68,18 @@ static long start(struct clone_args *arguments, void (*run)(void *context), void
     return result;
 }
 
-/* As start(), but who calls is gone where it would come back, without a look at its memory. */
-static long leave(struct clone_args *arguments, void (*run)(void *context), void *context)
-{
-    UNINITIALIZED _Alignas(16) char stack[STACK_SIZE];
-    long result = SYS_clone3;
-
-    arguments->flags |= CLONE_VM;
-    arguments->stack = (uint64_t)(uintptr_t)stack;
-    arguments->stack_size = sizeof(stack);
-    __asm__ volatile("syscall\n\t"
-                     "test %%rax, %%rax\n\t"
-                     "js 2f\n\t"
-                     "jnz 1f\n\t"
-                     "mov %[context], %%rdi\n\t"
-                     "call *%[run]\n\t"
-                     "ud2\n"
-                     "1:\n\t"
-                     "mov %[exit], %%eax\n\t"
-                     "xor %%edi, %%edi\n\t"
-                     "syscall\n\t"
-                     "ud2\n"
-                     "2:"
-                     : "+a"(result)
-                     : "D"(arguments), "S"(sizeof(*arguments)), [run] "r"(run),
-                       [context] "r"(context), [exit] "i"(SYS_exit_group)
-                     : "rcx", "r11", "memory", "cc");
-    errno = (int)-result;
-    return -1;
-}
-
 #else
 
-static long leave(struct clone_args *arguments, void (*run)(void *context), void *context)
+static long start(struct clone_args *arguments, void (*run)(void *context), void *context,
+                  bool leaves)
 {
-    (void)arguments;
-    (void)run;
-    (void)context;
-    errno = ENOSYS;
-    return -1;
-}
+    long pid = -1;
 
-static long start(struct clone_args *arguments, void (*run)(void *context), void *context)
-{
-    long pid = syscall(SYS_clone3, arguments, sizeof(*arguments));
-
+    if (leaves) {
+        errno = ENOSYS;
+        return -1;
+    }
+    pid = syscall(SYS_clone3, arguments, sizeof(*arguments));
     if (pid == 0) {
         run(context);
     }
@@ -107,8 +88,8 @@ static long start(struct clone_args *arguments, void (*run)(void *context), void
 
 #endif
 
-static long run_masked(long (*how)(struct clone_args *, void (*)(void *), void *),
-                       struct clone_args *arguments, void (*run)(void *context), void *context)
+static long start_masked(struct clone_args *arguments, void (*run)(void *context), void *context,
+                         bool leaves)
 {
     uint64_t all = UINT64_MAX;
     uint64_t before = 0;
@@ -117,7 +98,7 @@ static long run_masked(long (*how)(struct clone_args *, void (*)(void *), void *
 
     /* A handler that ran in the child would run in our memory. */
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof(before));
-    pid = how(arguments, run, context);
+    pid = start(arguments, run, context, leaves);
     reason = errno;
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
     errno = reason;
@@ -127,10 +108,10 @@ static long run_masked(long (*how)(struct clone_args *, void (*)(void *), void *
 long clone_start(struct clone_args *arguments, void (*run)(void *context), void *context)
 {
     arguments->flags |= CLONE_VFORK;
-    return run_masked(start, arguments, run, context);
+    return start_masked(arguments, run, context, false);
 }
 
 long clone_leave(struct clone_args *arguments, void (*run)(void *context), void *context)
 {
-    return run_masked(leave, arguments, run, context);
+    return start_masked(arguments, run, context, true);
 }

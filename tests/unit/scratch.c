@@ -3,6 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmocka.h>
+
 #include "lib/base/fd.h"
 #include "lib/work/remove.h"
+#include "lib/work/workspace.h"
 
 #define ORDINARY_USER 65534
 
@@ -90,6 +97,16 @@ void scratch_file(int dir, const char *path, const char *text)
         abort();
     }
     fd_close(fd);
+}
+
+int scratch_workspaces(void)
+{
+    char path[96];
+    int parent = -1;
+
+    (void)snprintf(path, sizeof(path), "%s/workspaces", scratch_path);
+    assert_int_equal(workspace_open_parent(path, &parent, NULL), 0);
+    return parent;
 }
 
 int scratch_has(int dir, const char *path)

@@ -23,6 +23,9 @@ extern char scratch_path[64];
 /* Makes a file below dir with this text, and the directories on its way. */
 void scratch_file(int dir, const char *path, const char *text);
 
+/* The directory of workspaces in it, made if it is not there: the caller closes it. */
+int scratch_workspaces(void);
+
 /* Is there anything (also a dangling link) at that path below dir? */
 int scratch_has(int dir, const char *path);
 

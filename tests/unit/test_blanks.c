@@ -22,16 +22,6 @@
 #include "lib/work/workspace.h"
 #include "tests/unit/scratch.h"
 
-static int open_parent(void)
-{
-    char path[96];
-    int parent = -1;
-
-    (void)snprintf(path, sizeof(path), "%s/workspaces", scratch_path);
-    assert_int_equal(workspace_open_parent(path, &parent, NULL), 0);
-    return parent;
-}
-
 /* Once the clock of file times has gone on, which takes a tick. */
 static void watch(struct blank *blank)
 {
@@ -71,7 +61,7 @@ static bool comes_again(struct blanks *blanks, const char *name)
 
 static void untouched_comes_again(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     struct blanks *blanks = blanks_new(parent, "call-x");
     struct blank first = take(blanks);
     struct blank second = take(blanks);
@@ -138,7 +128,7 @@ static void touched_is_removed(void **state)
     static void (*const touches[])(
         int root) = { make_file, make_and_remove, make_directory_and_remove, change_mode_and_back,
                       set_times, set_attribute };
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     struct blanks *blanks = blanks_new(parent, "call-x");
 
     (void)state;
@@ -157,7 +147,7 @@ static void touched_is_removed(void **state)
 
 static void unwatched_or_reachable_is_removed(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     struct blanks *blanks = blanks_new(parent, "call-x");
     struct blank unwatched = take(blanks);
     struct blank reachable = take(blanks);
@@ -204,7 +194,7 @@ static struct timespec read_time(const struct blank *blank)
 static void one_that_was_read_has_new_times(void **state)
 {
     const struct timespec read[] = { { .tv_sec = 1 }, { .tv_nsec = UTIME_OMIT } };
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     struct blanks *blanks = blanks_new(parent, "call-x");
     struct blank blank = take(blanks);
     struct stat status;
@@ -240,7 +230,7 @@ static size_t count_of(int parent)
 static void few_are_kept_and_not_for_long(void **state)
 {
     enum { MANY = 40, KEPT = 16 };
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     struct blanks *blanks = blanks_new(parent, "call-x");
     struct blank all[MANY];
 

@@ -20,16 +20,6 @@
 #include "lib/work/workspace.h"
 #include "tests/unit/scratch.h"
 
-static int open_parent(void)
-{
-    char path[96];
-    int parent = -1;
-
-    (void)snprintf(path, sizeof(path), "%s/workspaces", scratch_path);
-    assert_int_equal(workspace_open_parent(path, &parent, NULL), 0);
-    return parent;
-}
-
 static unsigned mode_of(int dir, const char *name)
 {
     struct stat status;
@@ -40,8 +30,8 @@ static unsigned mode_of(int dir, const char *name)
 
 static void create_and_open(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
-    CLEANUP_FD int again = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
+    CLEANUP_FD int again = scratch_workspaces();
     CLEANUP_FD int created = -1;
     CLEANUP_FD int opened = -1;
     struct err err = ERR_INIT;
@@ -62,7 +52,7 @@ static void create_and_open(void **state)
 static void names_that_are_refused(void **state)
 {
     static const char *const bad[] = { "", ".", "..", "a/b", "/a", "../a", WORKSPACE_TRASH };
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     struct err err = ERR_INIT;
     int fd = -1;
 
@@ -83,7 +73,7 @@ static void names_that_are_refused(void **state)
 
 static void opening_one_without_rights(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     CLEANUP_FD int created = -1;
     CLEANUP_FD int opened = -1;
 
@@ -113,7 +103,7 @@ static void fill_with_bad_modes(int dir)
 
 static void discard_and_purge_bad_modes(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     CLEANUP_FD int dir = -1;
     struct remove_left left;
 
@@ -130,7 +120,7 @@ static void discard_and_purge_bad_modes(void **state)
 
 static void removal_at_once(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     CLEANUP_FD int dir = -1;
     struct remove_left left;
 
@@ -245,7 +235,7 @@ static void a_removal_can_be_stopped(void **state)
 
 static void exchange(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     CLEANUP_FD int old = -1;
     CLEANUP_FD int new = -1;
     struct err err = ERR_INIT;
@@ -275,7 +265,7 @@ static void note(void *context, const char *name)
 
 static void every_workspace_is_visited(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     char seen[64] = "";
     int fd = -1;
 
@@ -293,7 +283,7 @@ static void every_workspace_is_visited(void **state)
 
 static void what_nobody_owns(void **state)
 {
-    CLEANUP_FD int parent = open_parent();
+    CLEANUP_FD int parent = scratch_workspaces();
     CLEANUP_FD int lost = -1;
     CLEANUP_FD int made = -1;
     CLEANUP_FD int other = -1;
