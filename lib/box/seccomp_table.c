@@ -204,7 +204,7 @@ static const struct seccomp_table_row list[] = {
     KILL_IN_BOX("fsmount"),
     KILL("fspick"),
     KILL("mount_setattr"),
-    KILL("setns"),
+    KILL_IN_BOX("setns"),
     KILL("ptrace"),
     KILL("process_vm_readv"),
     KILL("process_vm_writev"),

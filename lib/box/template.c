@@ -105,7 +105,6 @@ static bool fork_box(struct template_order *order)
         template_birth_tell(order->fds[2], "make a network namespace", errno);
         return false;
     }
-    own.has_new_network = false; /* it is this box's */
     if (own.is_standby) {
         return template_birth(&own, order); /* the interpreter knows of the fork already */
     }
@@ -115,6 +114,7 @@ static bool fork_box(struct template_order *order)
         PyOS_AfterFork_Child();
     } else {
         PyOS_AfterFork_Parent();
+        template_network_keep(&own, order->box);
     }
     return is_program;
 }

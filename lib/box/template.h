@@ -49,12 +49,12 @@ struct template
     const char *greeting;     /* what a program says first */
     size_t greeting_size;
     bool copies_ahead;    /* what programs write is copied by the fork */
-    bool has_new_network; /* it is in a network namespace that no box was in */
+    bool has_new_network; /* the network namespace that it is in is that of the next box */
     bool has_standbys;    /* it may have some (template_birth_can_give) */
     bool lost_standby;    /* the last one went without an order, and none has come since */
     bool was_ahead;       /* nobody waited for the last box */
     bool is_standby;      /* this process is one */
-    int standby;          /* in both, their ends of a pipe; else of no meaning */
+    int standby;          /* in both, their ends of a connection; else of no meaning */
 };
 
 /* An order and what came with it. */
@@ -63,6 +63,7 @@ struct template_order {
     int fds[TEMPLATE_WIRE_FDS_MAX];
     size_t fd_count;
     bool outside; /* could not be born in its cgroup */
+    int box;      /* pidfd of its PID 1, -1: none; not in a standby, which is gone by then */
 };
 
 /* The number of a program's connection to kernd. */
@@ -105,14 +106,20 @@ bool template_study_end(struct template_study *study, pid_t pid);
 
 /*
  * The network namespace that a template is in is that of its next box, which is born in it, and of
- * no other box: it is new, and left for a new one before there is another. Making one takes longer
- * than all mounts of a box. Nothing of the template is in it: its connection to kernd was made in
- * the namespace that it was started in.
+ * no other box that lives: it is left for another one before there is another. It is new, or that
+ * of a box that is gone with all its processes and of which the kernel tells that nothing is there
+ * and nothing came to pass: no socket, no packet, no failure to send one. (A box has no capability
+ * over it, so nothing else of it can have changed.) Making one, and taking it down, costs more than
+ * all else that the kernel does for a box but its memory. Nothing of the template is in it: its
+ * connection to kernd was made in the namespace that it was started in.
  *
- * template_network_renew: into a new one, with a loopback that is up, unless it is in one already;
+ * template_network_renew: into such a one, with a loopback that is up, unless it is in one already;
  * false: there is none, errno tells why.
+ * template_network_keep: it is now of that box (pidfd of its PID 1, which is taken), or, with -1,
+ * of one that is not known: then it is nobody's again.
  */
 bool template_network_renew(struct template *template);
+void template_network_keep(struct template *template, int box);
 
 /*
  * A fork of the template that is made before its order comes, once none has come for a moment:
@@ -125,6 +132,7 @@ bool template_network_renew(struct template *template);
  * waited for); a network namespace is there then, too.
  * template_standby_fork: true in the template, is_standby in the other; false: there is none.
  * template_standby_tell: there is an order; in a standby, the template is told.
+ * template_standby_hand_box: PID 1 of a standby's box gives a pidfd of itself to the template.
  * template_standby_end: a standby ends with that order not filled, or none; nothing elsewhere.
  * template_standby_await: in the template, until the standby is gone (from its memory, too). It
  * ends with the template. False: it went without an order, as it does when the connection ends, and
@@ -133,6 +141,7 @@ bool template_network_renew(struct template *template);
 bool template_standby_wanted(struct template *template, int connection);
 bool template_standby_fork(struct template *template);
 void template_standby_tell(struct template *template, const struct template_wire_fork *order);
+void template_standby_hand_box(const struct template *template);
 void template_standby_end(const struct template *template);
 bool template_standby_await(struct template *template);
 

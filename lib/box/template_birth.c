@@ -190,6 +190,7 @@ static void run_first(void *context)
 
     if (birth->template->is_standby) {
         (void)syscall(SYS_set_tid_address, &birth->first);
+        template_standby_hand_box(birth->template);
     }
     build_box(birth->template, birth->order);
     landlock_abi = init_landlock_prepare(false, &birth->ruleset);
@@ -221,7 +222,7 @@ bool template_birth_can_give(void)
     return CLONE_CAN_LEAVE && read_thread(&thread);
 }
 
-static long clone_into(struct birth *birth, int cgroup)
+static long clone_into(struct birth *birth, int *ret_box, int cgroup)
 {
     struct clone_args arguments = { .flags = NEW_NAMESPACES, .exit_signal = SIGCHLD };
 
@@ -229,20 +230,24 @@ static long clone_into(struct birth *birth, int cgroup)
         arguments.flags |= CLONE_INTO_CGROUP;
         arguments.cgroup = (unsigned)cgroup;
     }
-    return birth->template->is_standby ? clone_leave(&arguments, run_first, birth)
-                                       : clone_start(&arguments, run_first, birth);
+    if (birth->template->is_standby) {
+        return clone_leave(&arguments, run_first, birth);
+    }
+    arguments.flags |= CLONE_PIDFD;
+    arguments.pidfd = (uint64_t)(uintptr_t)ret_box;
+    return clone_start(&arguments, run_first, birth);
 }
 
 /* Where a process can't be born in a cgroup, kernd moves it before it has any code. */
 static long clone_box(struct template_order *order, struct birth *birth)
 {
     const int cgroup = order->fork.has_cgroup != 0 ? order->fds[3] : -1;
-    long pid = clone_into(birth, cgroup);
+    long pid = clone_into(birth, &order->box, cgroup);
     int reason = errno;
 
     if (pid < 0 && cgroup >= 0) {
         order->outside = true;
-        pid = clone_into(birth, -1);
+        pid = clone_into(birth, &order->box, -1);
         reason = errno;
     }
     /* The box took itself out of reach, and with it the memory that it had (prctl(2)). */
@@ -266,6 +271,7 @@ bool template_birth(const struct template *template, struct template_order *orde
 {
     struct birth birth = { .template = template, .order = order };
 
+    order->box = -1;
     if (template->is_standby && !prepare_leave(&birth)) {
         template_birth_tell(order->fds[2], "leave its memory", errno);
         return false;

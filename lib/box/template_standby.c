@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: have a fork of the template at hand for its next order.
- * Owns: the pipe between the two.
+ * Owns: the connection of the two.
  * Threads: one.
  * May include: base, template.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/base/fd.h"
@@ -20,9 +22,10 @@
 /* And behind an order that nobody waited for: the next one may be such another, which gains nothing
  * by a standby and pays for it. */
 #define QUIET_AHEAD_MS 250
-/* What a standby tells of its order. */
+/* What a standby tells of its order, and what PID 1 of its box says with a descriptor of itself. */
 #define TOLD_ORDER 1
 #define TOLD_AHEAD 2
+#define TOLD_BOX 3
 
 static bool is_quiet(int connection, int for_ms)
 {
@@ -56,7 +59,7 @@ bool template_standby_fork(struct template *template)
     int ends[2];
     pid_t pid;
 
-    if (pipe2(ends, O_CLOEXEC) < 0) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
         return false;
     }
     pid = fork();
@@ -92,21 +95,71 @@ void template_standby_end(const struct template *template)
     }
 }
 
-bool template_standby_await(struct template *template)
+void template_standby_hand_box(const struct template *template)
 {
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = { .bytes = { 0 } };
+    char told = TOLD_BOX;
+    struct iovec data = { .iov_base = &told, .iov_len = sizeof(told) };
+    struct msghdr message = { .msg_iov = &data,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof(control) };
+    int box = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    ssize_t ignored = -1;
+
+    if (box >= 0) {
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&control.header), &box, sizeof(box));
+        ignored = sendmsg(template->standby, &message, MSG_NOSIGNAL);
+    }
+    (void)ignored;
+}
+
+/* What was told next, 0 at the end; a descriptor that came with it. */
+static char await_told(int connection, int *ret_fd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
     char told = 0;
-    bool has_order = false;
+    struct iovec data = { .iov_base = &told, .iov_len = sizeof(told) };
+    struct msghdr message = { .msg_iov = &data,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof(control) };
     ssize_t got;
 
-    /* Nobody but the standby has the other end, and the kernel closes it behind its memory
-     * (do_exit() in kernel/exit.c). */
     do {
-        got = read(template->standby, &told, sizeof(told));
-        has_order = has_order || got > 0;
-    } while (got > 0 || (got < 0 && errno == EINTR));
+        got = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0 && CMSG_FIRSTHDR(&message) != NULL) {
+        memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
+    }
+    return got > 0 ? told : 0;
+}
+
+bool template_standby_await(struct template *template)
+{
+    bool has_order = false;
+    bool was_ahead = false;
+    int box = -1;
+    char told;
+
+    /* Nobody but the standby, and PID 1 of its box for a moment, has the other end, and the kernel
+     * closes it behind its memory (do_exit() in kernel/exit.c). */
+    while ((told = await_told(template->standby, &box)) != 0) {
+        has_order = true;
+        was_ahead = was_ahead || told == TOLD_AHEAD;
+    }
     fd_close(template->standby);
     template->lost_standby = !has_order;
-    template->was_ahead = told == TOLD_AHEAD;
-    template->has_new_network = false; /* it was the standby's, too */
+    template->was_ahead = was_ahead;
+    template_network_keep(template, box); /* it was the standby's, too */
     return has_order;
 }

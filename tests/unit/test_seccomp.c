@@ -190,7 +190,7 @@ static void a_forked_box_may_do_what_a_booted_one_may(void **state)
 static void a_template_may_make_boxes_besides(void **state)
 {
     static const int makes_boxes[] = { SYS_clone3, SYS_mount,    SYS_umount2, SYS_move_mount,
-                                       SYS_fsopen, SYS_fsconfig, SYS_fsmount };
+                                       SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_setns };
     size_t found = 0;
 
     (void)state;
