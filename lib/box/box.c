@@ -32,6 +32,20 @@
 
 #define WORKSPACE "/workspace"
 
+/* What is mostly left in it is one file, whose name is known: then nobody need look. */
+static void remove_dir(struct box *box)
+{
+    const int boxes_fd = box->boxes->boxes_fd;
+
+    if (box->code_name != NULL) {
+        (void)unlinkat(box->dir, box->code_name, 0);
+    }
+    fd_clear(&box->dir);
+    if (unlinkat(boxes_fd, box->id, AT_REMOVEDIR) < 0) {
+        (void)tree_remove(boxes_fd, box->id);
+    }
+}
+
 void box_release(struct box *box)
 {
     fd_close(box->stdin_fd);
@@ -48,8 +62,7 @@ void box_release(struct box *box)
     diskwatch_done(&box->diskwatch);
     (void)box_cgroup_remove(box);
     if (box->dir >= 0) {
-        fd_close(box->dir);
-        (void)tree_remove(box->boxes->boxes_fd, box->id);
+        remove_dir(box);
     }
     (void)atomic_fetch_sub(&box->boxes->running, 1);
     if (box->template != NULL) {
@@ -120,6 +133,7 @@ int box_put_code(struct box *box, const char *name, const char *code, size_t siz
         return err_set(err, ERR_IO, errno, "can't write the code for the box: %s",
                        err_errno_text(errno));
     }
+    box->code_name = name;
     return 0;
 }
 

@@ -106,6 +106,14 @@ static bool await_gone(struct box *box, struct box_io *io, int64_t deadline)
     }
 }
 
+/* Nothing but kernd-init is left, and it is about to exit. */
+static bool is_settled(const struct box *box)
+{
+    const struct initlink_report *report = &box->link.report;
+
+    return report->has_exited && report->exited.alone != 0;
+}
+
 /*
  * Step 2: SIGKILL to PID 1 of the box, with which the kernel ends all others in its namespace
  * before PID 1 itself counts as dead (pid_namespaces(7)). The launcher then reaps it and ends:
@@ -114,6 +122,10 @@ static bool await_gone(struct box *box, struct box_io *io, int64_t deadline)
  */
 static bool kill_all(struct box *box, struct box_io *io)
 {
+    /* PID 1 of such a box is ending by itself. */
+    if (is_settled(box) && await_gone(box, io, clock_deadline_after_ms(REPORT_MS))) {
+        return true;
+    }
     (void)syscall(SYS_pidfd_send_signal, box->link.pidfd, SIGKILL, NULL, 0);
     if (await_gone(box, io, clock_deadline_after_ms(LAUNCHER_MS))) {
         return true;
@@ -158,14 +170,6 @@ static struct outcome_facts gather(const struct box *box, bool gone)
         .files = box->diskwatch.over_files,
         .usage = usage,
     };
-}
-
-/* Nothing but kernd-init is left, and it is about to exit. */
-static bool is_settled(const struct box *box)
-{
-    const struct initlink_report *report = &box->link.report;
-
-    return report->has_exited && report->exited.alone != 0;
 }
 
 void box_end_settle(struct box *box, struct box_io *io, struct box_outcome *ret_outcome)

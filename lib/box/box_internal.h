@@ -22,7 +22,8 @@ struct box {
     struct boxes *boxes;
     struct boxes_engine *engine;
     char id[ID_SIZE];
-    int dir; /* the per-box directory */
+    int dir;               /* the per-box directory */
+    const char *code_name; /* of the last file that was put there as code, static; or NULL */
     struct box_limits limits;
     struct strv pins;            /* see init_wire.h */
     const char *fork_workspaces; /* not NULL: a template */

@@ -29,22 +29,37 @@ static int lower(pid_t pid, enum __rlimit_resource resource, rlim_t value)
     return prlimit(pid, resource, &limit, NULL);
 }
 
+/* Those of the kernel's limits that differ from what the program was started with. */
+static int lower_all(const struct box *box, const struct box_limits *limits)
+{
+    const bool tasks =
+        box->boxes->tasks_limited && limits->pids > 0 && limits->pids != box->limits.pids;
+    const bool files = limits->disk_bytes > 0 && limits->disk_bytes != box->limits.disk_bytes;
+    pid_t pid;
+
+    if (!tasks && !files) {
+        return 0;
+    }
+    pid = program_pid(box);
+    if (pid <= 0) {
+        return -1;
+    }
+    /* kernd-init is one of the counted, as in init_child.c. */
+    return (tasks &&
+            lower(pid, RLIMIT_NPROC, (rlim_t)limits->pids + box->engine->kind->tasks + 1) < 0) ||
+                   (files && lower(pid, RLIMIT_FSIZE, limits->disk_bytes) < 0)
+               ? -1
+               : 0;
+}
+
 int box_rearm(struct box *box, const struct box_limits *limits, struct err *err)
 {
-    pid_t pid;
 
     if (!box->begun) {
         box->limits = *limits;
         return box_cgroup_limit(box, err);
     }
-    pid = program_pid(box);
-    if (pid <= 0) {
-        return err_set(err, ERR_IO, errno, "the spare's program can't be found");
-    }
-    /* kernd-init is one of the counted, as in init_child.c. */
-    if ((box->boxes->tasks_limited && limits->pids > 0 &&
-         lower(pid, RLIMIT_NPROC, (rlim_t)limits->pids + box->engine->kind->tasks + 1) < 0) ||
-        (limits->disk_bytes > 0 && lower(pid, RLIMIT_FSIZE, limits->disk_bytes) < 0)) {
+    if (lower_all(box, limits) < 0) {
         return err_set(err, ERR_IO, errno, "the spare's limits can't be set: %s",
                        err_errno_text(errno));
     }

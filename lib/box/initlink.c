@@ -30,8 +30,9 @@ int initlink_listen(int dir, const char *name, struct err *err)
     CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", dir, name);
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-        fchmodat(dir, name, 0600, 0) < 0 || listen(fd, 1) < 0) {
+    /* The file that bind(2) makes has the mode of the socket, less the umask. */
+    if (fd < 0 || fchmod(fd, 0600) < 0 ||
+        bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 1) < 0) {
         return err_set(err, ERR_IO, errno, "can't make a socket for the box: %s",
                        err_errno_text(errno));
     }

@@ -9,9 +9,10 @@
 #include <sys/types.h>
 
 /*
- * Was the connection made by a process in the same pid namespace as `init` (a host pid)? By
- * SO_PEERCRED and /proc/PID/ns/pid, which the creator of a user namespace may read
- * (user_namespaces(7)). False when the peer is gone.
+ * Was the connection made by a process in the same pid namespace as `init`, the first one there (a
+ * host pid)? By the parent of who connected, where the kernel tells it of a pidfd (linux 6.13) and
+ * it is `init`; else by SO_PEERCRED and /proc/PID/ns/pid, which the creator of a user namespace may
+ * read (user_namespaces(7)). False when the peer is gone.
  */
 bool peer_in_box(int connection, pid_t init);
 

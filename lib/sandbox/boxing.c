@@ -30,7 +30,7 @@
 /* A link there is the box's own play. */
 static bool has_deps(const struct boxing *boxing, struct stat *ret_status)
 {
-    return boxing->root >= 0 &&
+    return boxing->root >= 0 && !boxing->bare &&
            fstatat(boxing->root, SESSION_DEPS, ret_status, AT_SYMLINK_NOFOLLOW) == 0 &&
            S_ISDIR(ret_status->st_mode);
 }

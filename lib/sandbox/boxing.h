@@ -23,6 +23,7 @@ struct boxing {
     int root;                          /* the same, open */
     struct cancel *cancel;
     bool driver; /* a program connects back */
+    bool bare;   /* nobody has written to the workspace yet, so no packages are there */
     bool ahead;  /* of its call: there is time to import what that wants preloaded */
 };
 

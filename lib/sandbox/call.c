@@ -57,6 +57,7 @@ static struct boxing boxing_of(struct call *call)
         .cancel = &call->execution->cancel,
         .driver =
             request->kind == RUN_CODE && cell_needs_driver((enum cell_language)request->language),
+        .bare = place_is_empty(&call->place, request),
     };
 }
 

@@ -159,18 +159,14 @@ static void collect_changes(struct place *place, struct run_result *result)
     scan_free(after);
 }
 
-/*
- * Has nobody written to it before the program? A box that was started ahead has run no code of a
- * caller, but what an environment installed.
- */
-static bool is_empty(const struct place *place, const struct run_request *request)
+bool place_is_empty(const struct place *place, const struct run_request *request)
 {
     return place->blank.name[0] != '\0' && request->file_count == 0 && request->environment == NULL;
 }
 
 int place_prepare(struct place *place, const struct run_request *request, struct err *err)
 {
-    if (is_empty(place, request)) {
+    if (place_is_empty(place, request)) {
         place->before = request->track_files ? scan_nothing() : NULL;
         return 0;
     }
@@ -200,7 +196,7 @@ int place_prepare(struct place *place, const struct run_request *request, struct
 
 void place_begin(struct place *place, const struct run_request *request)
 {
-    if (is_empty(place, request)) {
+    if (place_is_empty(place, request)) {
         blanks_watch(&place->blank);
     }
 }

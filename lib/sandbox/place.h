@@ -50,6 +50,13 @@ int place_open_host(struct sandbox *sandbox, const char *path, struct place *ret
                     struct err *err);
 
 /*
+ * Has nobody written to it before the program? False when it is not known, as of a place that is
+ * not the call's alone. A box that was started ahead has run no code of a caller, but what an
+ * environment installed.
+ */
+bool place_is_empty(const struct place *place, const struct run_request *request);
+
+/*
  * Writes the request's files and, if wanted, takes the census to compare with. 0, or -1:
  * WORKSPACE_FULL if it is above its diskMb, or as put.h and scan.h say.
  */

@@ -79,6 +79,7 @@ struct spare *spare_boot(struct sandbox *sandbox, const struct shelf *shelf, str
                              .root = -1,
                              .cancel = cancel,
                              .driver = shelf->driver,
+                             .bare = shelf->session_id[0] == '\0',
                              .ahead = true };
 
     spare->sandbox = sandbox;

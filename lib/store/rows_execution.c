@@ -135,6 +135,7 @@ void rows_execution_put_soon(struct store *store, const struct rows_execution *r
 
     put->job = (struct writer_job){ .write = put_write, .drop = put_drop };
     put->row = *row;
+    put->job.row = put->row.id;
     put->row.summary = alloc_text(row->summary);
     writer_submit(store->writer, &put->job);
 }

@@ -9,9 +9,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/alloc.h"
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 #include "lib/store/store_internal.h"
 
 #define GATHER_MS 20
@@ -20,6 +22,7 @@
  * of a call's time than to queue what it is to write. */
 #define LINGER_MS 1000
 #define QUEUE_MAX 8192
+#define LATEST 256 /* a power of 2 */
 
 struct writer {
     struct store *store;
@@ -29,6 +32,7 @@ struct writer {
     pthread_cond_t tried; /* a batch was tried */
     struct writer_job *first;
     struct writer_job **last;
+    struct writer_job *latest[LATEST]; /* queued, by a hash of `row`; the last of each hash */
     size_t queued;
     uint64_t submitted; /* jobs ever */
     uint64_t settled;   /* of those: written or dropped */
@@ -48,10 +52,35 @@ static void wait_until(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t
     (void)pthread_cond_clockwait(condition, lock, CLOCK_MONOTONIC, &until);
 }
 
+/* Locked. Where the last one that writes such a row is. */
+static struct writer_job **latest_of(struct writer *writer, const struct writer_job *job)
+{
+    unsigned hash = 0;
+
+    for (const char *at = job->row; *at != '\0'; at++) {
+        hash = hash * 31 + (unsigned char)*at;
+    }
+    return &writer->latest[hash % LATEST];
+}
+
+/* Locked. One that waits to write the same row need not: both are in the same batch. */
+static void outdo(struct writer *writer, struct writer_job *job)
+{
+    struct writer_job **latest = latest_of(writer, job);
+
+    if (*latest != NULL && (*latest)->write == job->write && text_equal((*latest)->row, job->row)) {
+        (*latest)->outdone = true;
+    }
+    *latest = job;
+}
+
 static struct writer_job *pop(struct writer *writer)
 {
     struct writer_job *job = writer->first;
 
+    if (job->row != NULL && *latest_of(writer, job) == job) {
+        *latest_of(writer, job) = NULL;
+    }
     writer->first = job->next;
     if (writer->first == NULL) {
         writer->last = &writer->first;
@@ -69,7 +98,7 @@ static int write_all(struct store *store, struct writer_job *jobs, struct err *e
     result = store_begin(store, err);
     if (result == 0) {
         for (struct writer_job *job = jobs; job != NULL && result == 0; job = job->next) {
-            result = job->write(store, job, err);
+            result = job->outdone ? 0 : job->write(store, job, err);
         }
         if (result == 0) {
             result = store_commit(store, err);
@@ -124,6 +153,7 @@ static void try_batch(struct writer *writer)
 
     writer->first = NULL;
     writer->last = &writer->first;
+    memset(writer->latest, 0, sizeof(writer->latest));
     writer->queued = 0;
     (void)pthread_mutex_unlock(&writer->lock);
     result = write_all(writer->store, batch, &failure);
@@ -234,6 +264,9 @@ void writer_submit(struct writer *writer, struct writer_job *job)
     }
     *writer->last = job;
     writer->last = &job->next;
+    if (job->row != NULL) {
+        outdo(writer, job);
+    }
     writer->queued++;
     writer->submitted++;
     (void)pthread_mutex_unlock(&writer->lock);

@@ -3,11 +3,14 @@
  * writer: a thread that gathers small writes for some milliseconds and commits them together.
  *
  * So a record costs its caller a copy and a queue lock, and the disk one commit for many records.
- * Writes are done in the order they were queued. While the disk is full they are tried again; above
+ * Writes are done in the order they were queued; of several that write the same row whole and are
+ * committed together only the last is done. While the disk is full they are tried again; above
  * 8192 waiting ones the oldest are dropped and counted. For lib/store alone; any thread.
  */
 #ifndef KERND_STORE_WRITER_H
 #define KERND_STORE_WRITER_H
+
+#include <stdbool.h>
 
 #include "lib/store/store.h"
 
@@ -18,7 +21,11 @@ struct writer_job {
     /* Within store_enter and a transaction. 0 or -1. May be called again after a failure. */
     int (*write)(struct store *store, struct writer_job *job, struct err *err);
     void (*drop)(struct writer_job *job); /* frees it */
-    struct writer_job *next;              /* the writer's own */
+    /* The key of the row that it writes whole, whatever was there, as do all of the same `write`;
+     * NULL: it does not. The job's own. */
+    const char *row;
+    struct writer_job *next; /* the writer's own, like what follows */
+    bool outdone;            /* by a later one in the queue */
 };
 
 /* NULL with err if the thread can't be made. */

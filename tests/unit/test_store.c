@@ -327,14 +327,56 @@ static void probe_drop(struct writer_job *job)
     free(job);
 }
 
-static void submit_probe(struct store *store, int *runs, int fail)
+static void submit_row(struct store *store, const char *row, int *runs, int fail)
 {
     struct probe *probe = calloc(1, sizeof(*probe));
 
-    probe->job = (struct writer_job){ .write = probe_write, .drop = probe_drop };
+    probe->job = (struct writer_job){ .write = probe_write, .drop = probe_drop, .row = row };
     probe->runs = runs;
     probe->fail = fail;
     writer_submit(store->writer, &probe->job);
+}
+
+static void submit_probe(struct store *store, int *runs, int fail)
+{
+    submit_row(store, NULL, runs, fail);
+}
+
+/* Of those of one batch: the writer waits for the store's lock with the first of all. */
+static void the_last_write_of_a_row_is_done(void **state)
+{
+    struct store *store = open_store();
+    struct store_stats stats;
+    int first = 0;
+    int early[2] = { 0 };
+    int late[2] = { 0 };
+    int others = 0;
+
+    (void)state;
+    assert_int_equal(store_flush(store, NULL), 0);
+    store_enter(store);
+    submit_row(store, "a", &first, 0);
+    do {
+        store_stats(store, &stats);
+    } while (stats.queued > 0);
+    submit_row(store, "a", &early[0], 0);
+    submit_row(store, "b", &early[1], 0);
+    submit_probe(store, &others, 0);
+    submit_row(store, "a", &early[0], 0);
+    submit_row(store, "c", &others, 0);
+    submit_row(store, "b", &late[1], 1);
+    submit_row(store, "a", &late[0], 0);
+    store_leave(store);
+    while (store_flush(store, NULL) < 0) {
+    }
+    assert_int_equal(first, 1);
+    assert_int_equal(early[0] + early[1], 0);
+    assert_int_equal(late[0], 1);
+    assert_int_equal(late[1], 2); /* it failed once, and what is before it was done again */
+    assert_int_equal(others, 4);
+    submit_row(store, "a", &first, 0);
+    store_close(store);
+    assert_int_equal(first, 2);
 }
 
 static void queued_writes(void **state)
@@ -442,6 +484,7 @@ int main(void)
         cmocka_unit_test_setup(a_newer_database, scratch_fresh),
         cmocka_unit_test_setup(migrations, scratch_fresh),
         cmocka_unit_test_setup(queued_writes, scratch_fresh),
+        cmocka_unit_test_setup(the_last_write_of_a_row_is_done, scratch_fresh),
         cmocka_unit_test_setup(queued_writes_that_fail, scratch_fresh),
         cmocka_unit_test_setup(no_space_left, scratch_fresh),
         cmocka_unit_test(cursors),
