@@ -220,6 +220,12 @@ $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(O)/tests/kits.a $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBRARY_LIBS) -lcmocka
 
+# What offers the load of the benches.
+LOAD := $(O)/tests/bench/load
+$(LOAD): $(O)/obj/tests/bench/load.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^
+
 # In the fuzz variant a target searches; everywhere else it replays the stored inputs.
 FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),,tests/fuzz/replay.c)
 $(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(call object,$(FUZZ_MAIN)) $(LIBRARY)
@@ -273,12 +279,12 @@ check-unit: $(CHOSEN_UNIT)
 check-fuzz: $(FUZZ_PROGRAMS)
 	$(Q)$(RUN_TESTS) $(FUZZ_PROGRAMS:%=--fuzz %)
 
-check-http: all
+check-http: all $(LOAD)
 	$(Q)$(RUN_TESTS) $(T:%=--only %) $(HTTP_FOLDERS:%=--http %)
 
 # The HTTP tests with all boxes made by the real kern, which no package has: make check-kern KERN_BIN=FILE.
 .PHONY: check-kern
-check-kern: all
+check-kern: all $(LOAD)
 	$(Q)if [ -x "$(KERN_BIN)" ] && [ -f "$(KERN_BIN)" ]; then \
 	    KERND_TEST_ENGINE=kern KERN_BIN='$(abspath $(KERN_BIN))' \
 	        $(RUN_TESTS) $(T:%=--only %) --http tests/http; \
@@ -307,7 +313,7 @@ check-vm: all
 vm-guests:
 	$(Q)$(SUDO) tests/vm/build-rootfs.sh
 
-tests: all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS)
+tests: all $(UNIT_PROGRAMS) $(FUZZ_PROGRAMS) $(LOAD)
 
 .PHONY: asan tsan
 asan tsan:
@@ -343,7 +349,7 @@ coverage:
 	    --txt build/coverage/coverage.txt --html-details build/coverage/coverage.html build/coverage
 
 .PHONY: bench results bench-archives bench-kernels bench-sessions bench-start bench-templates bench-threads stress
-bench: all
+bench: all $(LOAD)
 	$(Q)KERN_BIN='$(KERN_BIN)' KERN_SANDBOX_JS='$(KERN_SANDBOX_JS)' $(PYTHON) -B tests/bench/bench.py $(ARGS)
 
 # The page and its plots from what `make bench ARGS="--json build/bench.json"` has found.
@@ -355,7 +361,7 @@ bench-archives: all
 	$(Q)$(PYTHON) -B tests/bench/archives.py $(ARGS)
 
 # Beside Jupyter, where that is installed.
-bench-kernels: all
+bench-kernels: all $(LOAD)
 	$(Q)$(PYTHON) -B tests/bench/kernels.py $(ARGS)
 
 # Many sessions, large files, many files.
@@ -367,7 +373,7 @@ bench-start: all
 	$(Q)$(PYTHON) -B tests/bench/activation.py $(ARGS)
 
 # Boxes forked of a warm interpreter, beside booted ones; a minute.
-bench-templates: all
+bench-templates: all $(LOAD)
 	$(Q)$(PYTHON) -B tests/bench/templates.py $(ARGS)
 
 # Parallel numpy calls with and without thread pools that follow `cpus`.

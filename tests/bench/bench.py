@@ -125,19 +125,12 @@ class Kernd:
     """A row that asks the daemon over one keep-alive connection."""
 
     def __init__(self, daemon, target, body):
-        self.daemon, self.target, self.body = daemon, target, harness.as_json(body)
-        self.connection = daemon.connect()
-        self.headers = {**daemon.authorization(), "Content-Type": "application/json"}
+        self.daemon, self.call = daemon, shapes.Caller(daemon, target, body)
         self.before = 0
 
     def __call__(self):
         self.before = self._total()
-        started = time.perf_counter_ns()
-        reply = self.connection.exchange("POST", self.target, self.headers, self.body)
-        took = (time.perf_counter_ns() - started) / 1e6
-        if reply.status != 200 or not reply.json["success"]:
-            raise AssertionError(reply)
-        return took
+        return self.call()
 
     def _total(self):
         """CPU milliseconds of the daemon and of the children it has waited for."""
@@ -245,14 +238,14 @@ def under_load(daemon, found, wanted, meanwhile):
     found.times(f"{wanted.rate}/s offered", "kernd runCode python, offered", times, rate=rate)
     callers = []
     for count in (count for count in (1, 4, 16, 64, 256) if count <= wanted.callers):
-        times, rate = shapes.saturation(lambda: shapes.python(daemon), count, wanted.seconds)
+        times, rate = shapes.saturation(daemon, count, wanted.seconds)
         found.times("saturation", f"kernd runCode python, {count} callers", times, rate=rate)
         callers.append((count, rate))
     found.curve("runCode python per second", "callers", "calls/s", callers)
-    times, rate = shapes.saturation(lambda: shapes.python(daemon, isolation="boot"), 16, wanted.seconds)
+    times, rate = shapes.saturation(daemon, 16, wanted.seconds, isolation="boot")
     found.times("saturation", "kernd runCode python, 16 callers, booted", times, rate=rate)
     launcher = [*BWRAP, *INTERPRETERS["python"]]
-    times, rate = shapes.saturation(lambda: Bare(launcher), os.cpu_count(), wanted.seconds)
+    times, rate = shapes.loops(lambda: Bare(launcher), os.cpu_count(), wanted.seconds)
     found.times("saturation", "bwrap python, as many as cores", times, rate=rate)
     found.times(f"burst of 50 after {wanted.silence:g} s of silence", "kernd runCode python, burst",
                 shapes.burst(daemon, 50, wanted.silence, meanwhile))

@@ -1,31 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of load: an offered rate, saturation, a burst after silence, many idle sessions."""
+"""Shapes of load: an offered rate, saturation, a burst after silence, many idle sessions.
+
+What is told of a server under load is offered and measured by tests/bench/load.c, since thirty python
+threads on the server's own processors measure themselves. Caller is for single calls between others,
+and where the answer must be looked at.
+"""
+import json
+import os
+import pwd
+import re
+import subprocess
+import sys
 import threading
 import time
 
 import census
 import harness
 
+LOAD = os.path.join(harness.ROOT, "build", "tests", "bench", "load")
+LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
+
+
+def request(daemon, target, value, via="tcp"):
+    """The bytes of one call."""
+    body = harness.as_json(value)
+    own = daemon.authorization() if via == "tcp" else {}
+    headers = {"Host": "localhost", "Content-Type": "application/json", "Content-Length": len(body), **own}
+    lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def load(daemon, target, value, *shape, via="tcp"):
+    """Latencies, and calls a second, of a shape of load.c."""
+    if not os.path.exists(LOAD):
+        sys.exit(f"{LOAD} is not there: make bench makes it")
+    who = {}
+    if via == "unix" and daemon.user:  # whose socket it is
+        account = pwd.getpwnam(daemon.user)
+        who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+    done = subprocess.run([LOAD, str(daemon.port) if via == "tcp" else daemon.socket_path, *map(str, shape)],
+                          input=request(daemon, target, value, via), capture_output=True, check=False, **who)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr.decode("utf-8", "replace"))
+    found = json.loads(done.stdout)
+    return found["ms"], len(found["ms"]) / found["seconds"]
+
+
+def _python(options):
+    return "/v1/runCode", {"code": "pass", "language": "python", **options}
+
 
 class Caller:
-    """One kept connection; called, it gives the milliseconds of one call."""
+    """
+    One kept connection; called, it gives the milliseconds of one call, from its first byte's sending to
+    its last one's coming. The request was made before, the answer is looked at (strictly) afterwards.
+    """
 
-    def __init__(self, daemon, target, body):
-        self.connection = daemon.connect()
-        self.target, self.body = target, harness.as_json(body)
-        self.headers = {**daemon.authorization(), "Content-Type": "application/json"}
+    def __init__(self, daemon, target, value, via="tcp"):
+        self.connection = daemon.connect(via)
+        self.sent = request(daemon, target, value, via)
+        self.reply = None
 
     def __call__(self):
         started = time.perf_counter()
-        reply = self.connection.exchange("POST", self.target, self.headers, self.body)
+        self.connection.send(self.sent)
+        while not self._is_there() and self.connection.more():
+            pass
         took = (time.perf_counter() - started) * 1e3
-        if reply.status != 200 or not reply.json["success"]:
-            raise AssertionError(reply)
+        self.reply = self.connection.reply("POST")
+        if self.reply.status != 200 or not self.reply.json["success"]:
+            raise AssertionError(self.reply)
         return took
+
+    def _is_there(self):
+        head, end, body = self.connection.buffer.partition(b"\r\n\r\n")
+        length = LENGTH.search(head) if end else None
+        return length is not None and len(body) >= int(length[1])
 
 
 def python(daemon, **options):
-    return Caller(daemon, "/v1/runCode", {"code": "pass", "language": "python", **options})
+    return Caller(daemon, *_python(options))
 
 
 def together(count, work):
@@ -46,31 +100,26 @@ def together(count, work):
         raise failures[0]
 
 
-def offered(daemon, rate, seconds, callers=32):
+def offered(daemon, rate, seconds, connections=32):
     """
     Calls that are due at fixed times, whether or not earlier ones have come back. A latency counts
-    from the time its call was due: waiting for one's turn is the caller's loss too.
+    from the time its call was due: waiting for a free connection is the caller's loss too.
     """
-    lock, due, times = threading.Lock(), iter(range(int(rate * seconds))), []
-    ready = [python(daemon) for _ in range(callers)]
-    began = time.perf_counter() + 0.1
-
-    def work(number):
-        while True:
-            with lock:
-                turn = next(due, None)
-            if turn is None:
-                return
-            at = began + turn / rate
-            time.sleep(max(0, at - time.perf_counter()))
-            ready[number]()
-            times.append((time.perf_counter() - at) * 1e3)
-    together(callers, work)
-    return times, len(times) / (time.perf_counter() - began)
+    return load(daemon, *_python({}), "offered", rate, seconds, connections)
 
 
-def saturation(make, count, seconds):
+def saturation(daemon, count, seconds, **options):
     """Latencies and calls per second of so many callers that never pause."""
+    return load(daemon, *_python(options), "callers", count, seconds)
+
+
+def paused(daemon, pause, rounds, **options):
+    """Latencies of one caller, with so many seconds behind each answer."""
+    return load(daemon, *_python(options), "paused", pause * 1e3, rounds)[0]
+
+
+def loops(make, count, seconds):
+    """The same as saturation of so many threads here, each with a row of its own that runs a command."""
     ready, times = [make() for _ in range(count)], []
     began = time.perf_counter()
 
@@ -91,14 +140,7 @@ def burst(daemon, count, silence, meanwhile=lambda: None):
     meanwhile()
     time.sleep(max(0, over - time.monotonic()))
     # Only now: the server closes connections that are silent for so long.
-    ready, times = [python(daemon) for _ in range(count)], [0] * count
-    gate = threading.Barrier(count)
-
-    def work(number):
-        gate.wait()
-        times[number] = ready[number]()
-    together(count, work)
-    return times
+    return load(daemon, *_python({}), "burst", count)[0]
 
 
 def resident_mib(pid):
@@ -122,9 +164,4 @@ def idle_sessions(daemon, count):
     before = resident_mib(daemon.pid)
     make_sessions(daemon, 0, count)
     cost = max(0, resident_mib(daemon.pid) - before) / count
-    call = python(daemon)
-    times = []
-    for _ in range(20):
-        times.append(call())
-        time.sleep(0.05)
-    return cost, times
+    return cost, paused(daemon, 0.05, 20)

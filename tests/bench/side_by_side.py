@@ -9,9 +9,9 @@ rounds and last in odd ones; a row is the median of its rounds, in milliseconds,
 calls a second. Both have their defaults: a session of 512 MiB and 256 processes without a network,
 whose changed files are told; kernd has its spares, as users have. The binding is called within the
 program that uses it; kernd is asked over its Unix socket by a client that costs next to nothing
-(Caller): what a library for HTTP adds beyond is not measured. The runtime directories of both are in
-memory, as $XDG_RUNTIME_DIR is; workspaces and kernd's state are on disk. Exit code 1 when the binding
-is ahead in a row.
+(Caller, which parses the answer's JSON; load.c for throughput): what a library for HTTP adds beyond is
+not measured. The runtime directories of both are in memory, as $XDG_RUNTIME_DIR is; workspaces and
+kernd's state are on disk. Exit code 1 when the binding is ahead in a row.
 """
 import argparse
 import json
@@ -23,13 +23,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "http"))
 import harness  # noqa: E402
 import imagekit  # noqa: E402
+import shapes  # noqa: E402
 
 # Reads a row's name a line and answers with the milliseconds it took, or the calls in that time.
 DRIVER = r"""
@@ -197,20 +197,7 @@ class Server:
 
     def load(self, callers, work, seconds):
         target, body = (self.run, RUN) if work == "run" else (f"{self.run}Code", CODE[work])
-        counts, begun = [0] * callers, time.perf_counter()
-
-        def call(number):
-            with Caller(self.daemon) as caller:
-                while time.perf_counter() - begun < seconds:
-                    caller.ask("POST", target, body)
-                    counts[number] += 1
-
-        threads = [threading.Thread(target=call, args=(i,)) for i in range(callers)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return sum(counts) / (time.perf_counter() - begun)
+        return shapes.load(self.daemon, target, json.loads(body), "callers", callers, seconds, via="unix")[1]
 
     def close(self):
         self.caller.socket.close()

@@ -29,6 +29,7 @@ import bench  # quantiles, the caller, the change of user
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "http"))
 
 import harness  # noqa: E402
+import shapes  # noqa: E402
 import streamkit  # noqa: E402
 
 PAUSE_S = 0.02
@@ -90,18 +91,12 @@ def steps_of(reply):
 
 def one_caller(daemon, calls, via="unix"):
     """Of each call: how long it took, the steps of that, and where its box came from."""
-    found = []
-    with daemon.connect(via) as connection:
-        body = harness.as_json({"command": ["true"]})
+    found, call = [], shapes.Caller(daemon, "/v1/run", {"command": ["true"]}, via)
+    with call.connection:
         for _ in range(calls):
             time.sleep(PAUSE_S)
-            started = time.perf_counter_ns()
-            reply = connection.exchange("POST", "/v1/run", {"Content-Type": "application/json"},
-                                        body)
-            took = (time.perf_counter_ns() - started) / 1e6
-            if reply.status != 200:
-                raise AssertionError(reply)
-            found.append((took, steps_of(reply), reply.json["usage"]["source"]))
+            took = call()
+            found.append((took, steps_of(call.reply), call.reply.json["usage"]["source"]))
     return found
 
 

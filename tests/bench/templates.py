@@ -90,14 +90,12 @@ class Table:
 
 def one_caller(daemon, meter, rounds, **options):
     """Latencies and CPU per call of calls with pauses."""
-    call = shapes.Caller(daemon, "/v1/runCode", {"code": "pass", "language": "python", **options})
+    call = shapes.python(daemon, **options)
     for _ in range(5):
         call()
     time.sleep(0.3)
-    before, times = meter.read(), []
-    for _ in range(rounds):
-        times.append(call())
-        time.sleep(PAUSE_S)
+    before = meter.read()
+    times = shapes.paused(daemon, PAUSE_S, rounds, **options)
     return times, spent(meter, before, rounds)
 
 
@@ -118,7 +116,7 @@ def without_spares(daemon, meter, table, wanted):
         preloaded(daemon, meter, table, wanted, "numpy preloaded", ["numpy"], 6)
     for callers in (2, 8):
         before = meter.read()
-        times, rate = shapes.saturation(lambda: shapes.python(daemon), callers, wanted.seconds)
+        times, rate = shapes.saturation(daemon, callers, wanted.seconds)
         table.row(f"forked, no spare, {callers} callers", times, spent(meter, before, len(times)), rate,
                   [(rate, ">=", 150 * os.cpu_count(), "rate")] if callers == 8 else ())
 
