@@ -138,10 +138,13 @@ static char await_told(int connection, int *ret_fd)
     do {
         got = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
-    if (got > 0 && CMSG_FIRSTHDR(&message) != NULL) {
+    if (got <= 0) {
+        return 0;
+    }
+    if (CMSG_FIRSTHDR(&message) != NULL) {
         memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
     }
-    return got > 0 ? told : 0;
+    return told;
 }
 
 bool template_standby_await(struct template *template)
