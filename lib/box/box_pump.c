@@ -22,14 +22,6 @@
 /* And the same for what is left in the driver's connection, in readings. */
 #define LAST_FRAMES_MAX 4096
 
-/*
- * A stream that ends is mostly the first sign of the program's end: the kernel closes one
- * descriptor after the other, and each would wake this thread. So after one the next sign that is
- * waited for is kernd-init's, for so long; a program that only closed a stream and goes on is told
- * that much later.
- */
-#define ENDING_MS 2
-
 enum watched {
     WATCH_STDIN,
     WATCH_FEED,
@@ -91,37 +83,6 @@ static void prepare(const struct box *box, const struct box_io *io, struct pollf
     for (size_t i = 0; i < WATCHED; i++) {
         watched[i] = all[i];
     }
-}
-
-/* When something happens even if nobody says anything. */
-static int64_t next_look(const struct box *box, const struct box_io *io)
-{
-    int64_t look = clock_earlier(box->watchdog.next_ns, box->diskwatch.next_ns);
-
-    return clock_earlier(io->deadline, look);
-}
-
-static int count_open(const struct box *box, const struct box_io *io)
-{
-    return (box->stdout_fd >= 0 ? 1 : 0) + (box->stderr_fd >= 0 ? 1 : 0) +
-           (io->peer_fd >= 0 ? 1 : 0);
-}
-
-/* With `ending` only for a word of kernd-init's or of who cancels. */
-static void wait_for_some(const struct box *box, const struct box_io *io, bool ending,
-                          struct pollfd *watched)
-{
-    int64_t look = next_look(box, io);
-
-    prepare(box, io, watched);
-    if (ending) {
-        for (size_t i = 0; i < WATCH_INIT; i++) {
-            watched[i].fd = -1;
-        }
-        watched[WATCH_PEER].fd = -1;
-        look = clock_earlier(look, clock_deadline_after_ms(ENDING_MS));
-    }
-    (void)poll(watched, WATCHED, clock_poll_ms(look, -1));
 }
 
 /* Tells of the program's start, once, and what it said before anybody pumped. */
@@ -194,18 +155,24 @@ static bool judge(struct box *box, struct box_io *io, const struct pollfd *watch
     return true;
 }
 
+/* When something happens even if nobody says anything. */
+static int64_t next_look(const struct box *box, const struct box_io *io)
+{
+    int64_t look = clock_earlier(box->watchdog.next_ns, box->diskwatch.next_ns);
+
+    return clock_earlier(io->deadline, look);
+}
+
 enum box_stop box_pump(struct box *box, struct box_io *io)
 {
     struct pollfd watched[WATCHED];
     enum box_stop stop = BOX_STOP_LOST;
-    bool ending = false;
 
     feed(box, io);
     tell_started(box, io);
-    for (;;) {
-        const int open = count_open(box, io);
-
-        wait_for_some(box, io, ending, watched);
+    do {
+        prepare(box, io, watched);
+        (void)poll(watched, WATCHED, clock_poll_ms(next_look(box, io), -1));
         if ((watched[WATCH_STDIN].revents | watched[WATCH_FEED].revents) != 0) {
             feed(box, io);
         }
@@ -219,11 +186,7 @@ enum box_stop box_pump(struct box *box, struct box_io *io)
             initlink_hear(&box->link);
             tell_started(box, io);
         }
-        if (judge(box, io, watched, &stop)) {
-            break;
-        }
-        ending = count_open(box, io) < open;
-    }
+    } while (!judge(box, io, watched, &stop));
     if (stop == BOX_STOP_EXITED || stop == BOX_STOP_PEER_DONE) {
         drain(box, io);
     }
