@@ -10,14 +10,12 @@ import _signal
 import builtins
 import sys
 
+import driver_source
 import driver_wire as wire
 
 __builtins__ = wire.BUILTINS
 
-_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
-_FUTURE_FLAGS = 0x1FF0000  # the CO_FUTURE_... bits of co_flags
 
 # Values with nothing to offer but their repr.
 _PLAIN = frozenset((int, str, float, bool, bytes, complex, list, dict, tuple, set, frozenset))
@@ -114,91 +112,9 @@ def shorten(data, limit):
 def warm_up():
     """Compiles, runs and prints something of its own, so that the first cell finds pages in place."""
     scope = {}
-    for code, is_expression in split("a = 1\nfor b in (a,):\n    a += b\na\n", "<warm-up>"):
+    for code, is_expression in driver_source.split("a = 1\nfor b in (a,):\n    a += b\na\n", "<warm-up>"):
         encode(repr(eval(code, scope))) if is_expression else exec(code, scope)
     print(end="", flush=True)
-
-
-def split(source, name):
-    """
-    Compiles source; a list of (code, is expression), to run in order. The last statement is a piece
-    of its own if it is an expression.
-
-    Text that compiles whole, followed by a line at column 0 that compiles whole, means the same as
-    both together, so the usual cell needs no syntax tree (whose first use costs a millisecond).
-    """
-    start = len(source.rstrip())
-    for _ in range(4):
-        start = _statement_start(source, start)
-        if start < 0:
-            break
-        head = source[:start]
-        tail = "\n" * head.count("\n") + source[start:]
-        if ";" in tail or "__future__" in tail:
-            break
-        try:
-            return _split_here(head, tail, name)
-        except SyntaxError:
-            continue
-        except (ValueError, OverflowError, MemoryError, RecursionError):
-            break
-    return _split_by_tree(source, name)
-
-
-# Words that continue a compound statement at column 0; brackets may close there too.
-_CONTINUING = frozenset(("else", "elif", "except", "finally"))
-
-
-def _statement_start(source, end):
-    """Offset of the last line before end that could begin a statement at column 0, else -1."""
-    while end > 0:
-        start = source.rfind("\n", 0, end) + 1
-        line = source[start:end]
-        end = start - 1
-        if not line.strip() or line[0] in " \t)]}#":
-            continue
-        word = line.split(None, 1)[0].split(":", 1)[0]
-        if word not in _CONTINUING:
-            return start
-    return -1
-
-
-def _split_here(head, tail, name):
-    pieces = []
-    is_expression = True
-    try:
-        last = compile(tail, name, "eval", _AWAIT, True)
-    except SyntaxError:
-        is_expression = False
-        last = compile(tail, name, "exec", _AWAIT, True)
-    if head.strip():
-        code = compile(head, name, "exec", _AWAIT, True)
-        pieces.append((code, False))
-        future = code.co_flags & _FUTURE_FLAGS
-        if future:
-            last = compile(
-                tail, name, "eval" if is_expression else "exec", _AWAIT | future, True
-            )
-    pieces.append((last, is_expression))
-    return pieces
-
-
-def _split_by_tree(source, name):
-    import _ast
-
-    tree = compile(source, name, "exec", _ONLY_AST | _AWAIT, True)
-    last = tree.body[-1] if tree.body else None
-    if not isinstance(last, _ast.Expr):
-        return [(compile(source, name, "exec", _AWAIT, True), False)]
-    del tree.body[-1]
-    pieces = []
-    flags = _AWAIT
-    if tree.body:
-        code = compile(tree, name, "exec", flags, True)
-        flags |= code.co_flags & _FUTURE_FLAGS
-        pieces.append((code, False))
-    pieces.append((compile(_ast.Expression(last.value), name, "eval", flags, True), True))
-    return pieces
 
 
 class ImportWatch:
@@ -245,6 +161,7 @@ class Runner:
     """Runs cells in one namespace, the module __main__."""
 
     def __init__(self, link, loader):
+        self._script = None
         self.shower = Shower(link, loader)
         self.lasts = False  # more cells will follow, and each is told to have ended
         self._loader = loader
@@ -256,13 +173,26 @@ class Runner:
         builtins.display = self.shower.display
         ImportWatch({"matplotlib.pyplot": self._pyplot_imported})
 
-    def attempt(self, read, name):
+    def be_script(self, name):
+        """The namespace is as that of this file when it is run. None: as it was before."""
+        if self._script == name:
+            return
+        self._script = name
+        if name is None:
+            del self.scope["__file__"], self.scope["__cached__"]
+            self.scope["__loader__"] = None
+        else:
+            sys.argv[:] = [name]
+            source_loader = importlib_files.SourceFileLoader("__main__", name)
+            self.scope.update(__file__=name, __cached__=None, __loader__=source_loader)
+
+    def attempt(self, read, of, name):
         """
-        Runs a cell and shows its value. The exception that ended it, if any: returned, so that what
-        happens next does not happen "during the handling" of it.
+        Runs a cell, whose text is read(of), and shows its value. The exception that ended it, if any:
+        returned, so that what happens next does not happen "during the handling" of it.
         """
         try:
-            self._run(read(), name)
+            self._run(read(of), name)
             if self._loop is not None and not self.lasts:
                 self._loop.close()  # ends what top-level awaits left running
         except BaseException as error:
@@ -272,7 +202,7 @@ class Runner:
     def _run(self, source, name):
         value = None
         is_expression = False
-        for code, is_expression in split(source, name):
+        for code, is_expression in driver_source.split(source, name):
             waits = code.co_flags & _COROUTINE
             value = self._wait_for(code) if waits else eval(code, self.scope)
         if is_expression:
@@ -341,12 +271,10 @@ def run_once(runner, loader, request):
     """The one cell of this process. Leaves as a plain python script would."""
     name = request.name
     runner.shower.text_max = request.text_max
-    sys.argv[:] = [name]
-    source_loader = importlib_files.SourceFileLoader("__main__", name)
-    runner.scope.update(__file__=name, __cached__=None, __loader__=source_loader)
+    runner.be_script(name)
     if request.live:
         sys.stdout.reconfigure(line_buffering=True)
-    error = runner.attempt(lambda: read_source(name), name)
+    error = runner.attempt(driver_source.read, name, name)
     if error is not None and not isinstance(error, SystemExit):
         tell_error(loader, error, name)
     runner.finish_cell()
@@ -357,21 +285,6 @@ def run_once(runner, loader, request):
         raise error  # the interpreter dies of SIGINT, as it would without us
     if error is not None:
         raise SystemExit(1)
-
-
-def read_source(path):
-    with open(path, "rb") as file:
-        return decode_source(file.read())
-
-
-def decode_source(data):
-    """Text of a source file: UTF-8, a byte order mark allowed, any line ends."""
-    text = data.decode("utf-8", "replace")
-    if text.startswith("\ufeff"):
-        text = text[1:]
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text
 
 
 def hide_from_excepthook():

@@ -11,6 +11,7 @@ import posix
 import sys
 
 import driver_cell
+import driver_source
 import driver_wire as wire
 
 __builtins__ = wire.BUILTINS
@@ -34,6 +35,7 @@ class Kernel:
         self._loader = loader
         self._runner = runner
         runner.lasts = True
+        runner.be_script(None)
         self._streams = Streams()
         self._interrupts = Interrupts(link)
         self._sources = Sources()
@@ -45,7 +47,7 @@ class Kernel:
         self._streams.prepare(request.stdin)
         self._runner.shower.text_max = request.text_max
         name = request.name
-        error = self._run(driver_cell.decode_source(request.code), request.number, name)
+        error = self._run(driver_source.decode(request.code), request.number, name)
         code = self._tell(error, name)
         self._streams.flush()
         if not self._link.is_ours():
@@ -69,7 +71,7 @@ class Kernel:
         error = None
         try:
             self._interrupts.begin(number)
-            error = self._runner.attempt(lambda: source, name)
+            error = self._runner.attempt(str, source, name)
             self._runner.finish_cell()
         except KeyboardInterrupt as late:
             error = late if error is None else error

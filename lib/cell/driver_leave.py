@@ -21,6 +21,7 @@ __builtins__ = wire.BUILTINS
 # What finalize_modules (pylifecycle.c) takes from the module sys first.
 _OF_SYS = ("path", "argv", "ps1", "ps2", "last_type", "last_value", "last_traceback", "path_hooks",
            "path_importer_cache", "meta_path", "__interactivehook__")
+_MODULE = type(sys)
 _STREAMS = ("stdin", "stdout", "stderr")
 
 
@@ -33,6 +34,7 @@ class Leaving:
         self._count = 0
         self._callbacks = 0
         self._handlers = 0
+        self._kept = []
         self._table = sys.modules  # where the interpreter looks, whatever becomes of that name
         atexit.register(self._finish)  # the first of all, so it is called last
         del sys.modules["atexit"]  # to a cell it is a module that was not imported yet
@@ -44,7 +46,32 @@ class Leaving:
         self._callbacks = atexit._ncallbacks()
         self._handlers = own_handlers(sys.modules.get("threading"))
 
+    def keep(self, finders):
+        """
+        What a program finds in the interpreter's own lists, and lets go of: else each program would
+        take the template's part of it to pieces. (finders: what sys.meta_path is made of, but for what
+        knows of the program.)
+        """
+        cache = sys.path_importer_cache
+        self._kept = [*sys.path, *sys.path_hooks, *finders, *cache, *cache.values()]
+
     def rehearse(self):
+        """All of an end but the end. To be called where there is a module __main__ to be lost."""
+        scope, functions = sys.__dict__, builtins.__dict__
+        kept = {name: scope[name] for name in (*_OF_SYS, *_STREAMS) if name in scope}
+        kept_function = functions.get("_")  # of a preload (gettext)
+        leave, self._leave = self._leave, id
+        self._is_settled(self._table.get("threading"))
+        self.expect(None)
+        self._finish()
+        self._leave = leave
+        self._status = None
+        scope.update(kept)
+        functions.pop("_", None)
+        if kept_function is not None:
+            functions["_"] = kept_function
+
+    def touch(self):
         """What _finish does and leaves no trace of."""
         gc.collect()
         self._names_of_program()
@@ -60,16 +87,22 @@ class Leaving:
         if they fail, or something is to be waited for: then the interpreter does it.
         """
         threading = self._table.get("threading")
-        if atexit._ncallbacks() != self._callbacks or not self._has_one_thread(threading):
+        if not self._is_settled(threading):
             return
+        if threading is not None:
+            threading._shutdown()
+        atexit._run_exitfuncs()
+
+    def _is_settled(self, threading):
+        """There is nothing to be waited for, and what is buffered is written."""
+        if atexit._ncallbacks() != self._callbacks or not self._has_one_thread(threading):
+            return False
         for name in ("stderr", "stdout"):
             try:
                 getattr(sys, name).flush()
             except BaseException:
                 pass
-        if threading is not None:
-            threading._shutdown()
-        atexit._run_exitfuncs()
+        return True
 
     def _has_one_thread(self, threading):
         """And none of the program's handlers is called where it waits for others."""
@@ -123,7 +156,7 @@ class Leaving:
         left = []
         for name in self._names_of_program():
             module = sys.modules.get(name)
-            if isinstance(module, type(sys)) and self._modules.get(name) is not module:
+            if isinstance(module, _MODULE) and self._modules.get(name) is not module:
                 left.append(_weakref.ref(module))
                 sys.modules[name] = None
         return left
@@ -135,9 +168,11 @@ class Leaving:
         modules elsewhere, made since the fork, each name is looked at.
         """
         names = self._names_behind()
-        found = {id(sys.modules.get(name)) for name in names}
-        made = [id(thing) for thing in gc.get_objects() if issubclass(type(thing), type(sys))]
-        return names if found.issuperset(made) else list(reversed(sys.modules))
+        found = set(map(id, map(sys.modules.get, names)))
+        for thing in gc.get_objects():
+            if issubclass(type(thing), _MODULE) and id(thing) not in found:
+                return list(reversed(sys.modules))
+        return names
 
     def _names_behind(self):
         behind = []
@@ -180,4 +215,7 @@ def has_finalizers():
     Is there anything (open files, generators, objects with __del__) that was made since the fork and
     wants to know of its end? What is older is frozen (gc.freeze), and not listed.
     """
-    return any(hasattr(type(thing), "__del__") for thing in gc.get_objects())
+    for kind in set(map(type, gc.get_objects())):
+        if hasattr(kind, "__del__"):
+            return True
+    return False

@@ -13,12 +13,16 @@ import posix
 import sys
 
 import driver_cell
+import driver_source
 import driver_wire as wire
 
 __builtins__ = wire.BUILTINS
 
+to_number = wire.to_number
+
 SOCKET = "/run/kernd/driver.sock"
 WORKSPACE = "/workspace"
+SCRIPT = "/run/kernd/cell.py"  # what most cells of one process are called (program.c)
 
 
 def main(library, found):
@@ -52,7 +56,10 @@ def greeting():
     return b"\x01python %d.%d.%d" % sys.version_info[:3]
 
 
-CELL_OF_NOTHING = bytes((wire.MODE_ONCE, *bytes(9), wire.FIELD_NAME, *bytes(4)))
+def cell_of_file(name):
+    """Payload of a CELL frame for the code in this file."""
+    name = name.encode()
+    return bytes((wire.MODE_ONCE, *bytes(9), wire.FIELD_NAME)) + len(name).to_bytes(4, "big") + name
 
 
 class Prepared:
@@ -76,16 +83,22 @@ class Prepared:
         if names:
             self._loader.load("driver_preload").run(names, workspace)
 
-    def prepare_runner(self, link):
-        """What runs cells, ahead of them: so that less is left to be made in a fork."""
+    def prepare_runner(self, link, script):
+        """What runs the cell of this name, ahead of it: so that less is left to be made in a fork."""
         self._runner = driver_cell.Runner(link, self._loader)
+        self._runner.be_script(script)
 
-    def rehearse(self):
+    def rehearse(self, link):
+        """Serves the cell that is on its way. Afterwards there is no runner."""
+        self.serve(link)
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+
+    def touch(self):
         """As with a cell that does nothing, and is not the last."""
-        request = Request(CELL_OF_NOTHING)
+        request = Request(cell_of_file(SCRIPT))
         set_environment(request.environment)
-        driver_cell.read_source(self._library + "/driver.py")
-        self._runner.attempt(lambda: "pass\n", request.name)
+        driver_source.read(self._library + "/driver.py")
+        self._runner.attempt(str, "pass\n", request.name)
         self._runner.finish_cell()
 
     def serve(self, link):
@@ -116,9 +129,9 @@ class Request:
 
     def __init__(self, payload):
         self.mode = payload[0]
-        self.live = bool(payload[1] & wire.FLAG_LIVE)
-        self.text_max = int.from_bytes(payload[2:6], "big")
-        self.number = int.from_bytes(payload[6:10], "big")
+        self.live = payload[1] & wire.FLAG_LIVE != 0
+        self.text_max = to_number(payload[2:6], "big")
+        self.number = to_number(payload[6:10], "big")
         fields = fields_of(payload, 10)
         self.name = fields.get(wire.FIELD_NAME, b"").decode()
         self.code = fields.get(wire.FIELD_CODE, b"")
@@ -130,7 +143,7 @@ class Request:
 def fields_of(payload, at):
     fields = {}
     while at < len(payload):
-        end = at + 5 + int.from_bytes(payload[at + 1 : at + 5], "big")
+        end = at + 5 + to_number(payload[at + 1 : at + 5], "big")
         fields[payload[at]] = payload[at + 5 : end]
         at = end
     return fields
@@ -153,7 +166,8 @@ def receive(link):
     if frame is None or frame[0] != wire.CELL:
         return None
     request = Request(frame[1])
-    set_environment(request.environment)
+    if request.environment:
+        set_environment(request.environment)
     if request.directory is not None:
         posix.chdir(request.directory)
     return request

@@ -24,7 +24,8 @@ import driver_wire as wire  # noqa: E402
 
 RTLD_NOW = 2
 PREPARES, AHEAD = 2, 4  # kernd_template_serve
-REHEARSALS = 2
+# An interpreter of 3.11 makes code its own quick form at its eighth run, and then what that notes.
+REHEARSALS = 24
 
 
 def main():
@@ -53,7 +54,8 @@ def main():
     link = rehearse(prepared, leaving)
     if call(check, (orders,)) != 0:
         raise SystemExit(1)
-    stage = set_stage()
+    stage, _, frame = set_stage()
+    posix.write(stage[1], frame)
     became = call(study, ())
     if became:
         link.inherit(stage[0])
@@ -72,8 +74,8 @@ def main():
         driver_main.greet(link)
     if became & AHEAD:
         # There is time to copy the pages that will be written.
-        prepared.rehearse()
-        leaving.rehearse()
+        prepared.touch()
+        leaving.touch()
     try:
         prepared.serve(link)
     except SystemExit as end:
@@ -120,28 +122,36 @@ def rehearse(prepared, leaving):
     (where it found a method) would be written in each, and so a page copied for it. What is made here
     is not frozen: with the variables of a program it may be part of a cycle.
     """
-    near, far = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    posix.dup2(near.fileno(), wire.HIGH_DESCRIPTOR, inheritable=False)
+    stage, name, frame = set_stage()
+    posix.dup2(stage[0], wire.HIGH_DESCRIPTOR, inheritable=False)
     link = wire.Link(wire.HIGH_DESCRIPTOR, None)
-    prepared.prepare_runner(link)
+    finders = sys.meta_path
     for _ in range(REHEARSALS):
-        far.send(wire.make_frame(wire.CELL, driver_main.CELL_OF_NOTHING))
-        driver_main.receive(link)
-        prepared.rehearse()
+        prepared.prepare_runner(link, name)
+        posix.write(stage[1], frame)
+        link.adopt()
+        prepared.rehearse(link)
+        link.release()
         leaving.rehearse()
-    clear((wire.HIGH_DESCRIPTOR, near.detach(), far.detach()))
+        sys.meta_path = finders
+    clear(stage)
+    posix.close(wire.HIGH_DESCRIPTOR)
+    prepared.prepare_runner(link, driver_main.SCRIPT)
+    leaving.keep(finders)
     return link
 
 
 def set_stage():
-    """Descriptors, to be closed: a connection on which a cell of nothing waits, its far end, its code."""
+    """
+    Descriptors, to be closed: a connection, its far end, the code of a cell of nothing; the name of
+    that code, and what is to be written to the far end for it.
+    """
     near, far = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
     code = posix.memfd_create("code", posix.MFD_CLOEXEC)
     posix.write(code, b"pass\n")
-    name = b"/proc/self/fd/%d" % code
-    head = driver_main.CELL_OF_NOTHING[:-4]
-    far.send(wire.make_frame(wire.CELL, head + len(name).to_bytes(4, "big") + name))
-    return near.detach(), far.detach(), code
+    name = "/proc/self/fd/%d" % code
+    frame = wire.make_frame(wire.CELL, driver_main.cell_of_file(name))
+    return (near.detach(), far.detach(), code), name, frame
 
 
 def clear(stage):

@@ -23,6 +23,9 @@ MODE_ONCE, MODE_KERNEL = 1, 2
 FLAG_LIVE = 1
 END_INTERRUPTED = 1
 
+_WHOLE = _socket.MSG_WAITALL
+to_number = int.from_bytes
+
 # Out of the reach of code that closes "all" descriptors from 3 to some small bound.
 HIGH_DESCRIPTOR = 250
 
@@ -71,6 +74,10 @@ class Link:
     def adopt(self):
         """In the process that it is for."""
         self._process = posix.getpid()
+
+    def release(self):
+        """Of no process again."""
+        self._process = None
 
     def inherit(self, number):
         """In a child that is to go on with a connection of its own."""
@@ -140,7 +147,7 @@ class Link:
         try:
             peek = _socket.MSG_DONTWAIT | _socket.MSG_PEEK
             while self._socket.recv(9, peek)[:1] == b"%c" % INTERRUPT:
-                numbers.append(int.from_bytes(self._read(9)[5:], "big"))
+                numbers.append(to_number(self.receive()[1], "big"))
         except OSError:
             pass  # nothing more, or the cell closed the descriptor
         return numbers
@@ -151,16 +158,21 @@ class Link:
 
     def receive(self):
         """One frame (kind, payload), or None at the end of the connection."""
-        header = self._read(5)
-        if header is None:
-            return None
-        payload = self._read(int.from_bytes(header[1:], "big"))
+        header = self._socket.recv(5, _WHOLE)
+        if len(header) < 5:
+            header = self._read_on(header, 5)
+            if header is None:
+                return None
+        size = to_number(header[1:], "big")
+        payload = self._socket.recv(size, _WHOLE)
+        if len(payload) < size:
+            payload = self._read_on(payload, size)
         return None if payload is None else (header[0], payload)
 
-    def _read(self, size):
-        data = self._socket.recv(size, _socket.MSG_WAITALL)
-        while len(data) < size:  # a signal came in between, or the end
-            more = self._socket.recv(size - len(data), _socket.MSG_WAITALL)
+    def _read_on(self, data, size):
+        """A signal came in between, or the end."""
+        while len(data) < size:
+            more = self._socket.recv(size - len(data), _WHOLE)
             if not more:
                 return None
             data += more

@@ -79,6 +79,9 @@ ENDS = {
     "handler of threads": "import threading\nthreading._register_atexit(int, 'x')\n",
     "in what is searched": "{A}import sys\nsys.path.append(A()); sys.path_hooks.append(A())\n"
                            "sys.path_importer_cache['x'] = A()\n",
+    "in the place of what is searched": "{A}import sys, weakref\nclass B: pass\nb = B()\n"
+                                        "r = weakref.ref(b, lambda _: print('let go'))\n"
+                                        "sys.path[0] = A(); sys.path_hooks[0] = b\ndel b\n",
     "in what takes the place of that": "{A}import sys\nsys.path = [A()]\n"
                                        "sys.path_importer_cache = {1: A()}\n",
     "fork": "import os\nif os.fork() == 0: print('child')\nelse: os.wait(); print('parent')\n",
@@ -163,6 +166,13 @@ class Templates(Templated, kernelkit.Case):
         for first, portraits in enumerate(found):
             for what, (forked, booted) in zip(list(ENDS)[first::4], portraits):
                 self.assertEqual(forked, booted, what)
+
+    def test_a_forked_kernel_is_no_script(self):
+        """What a template has made ahead for the one cell of a box is not there."""
+        code = "import sys; (sys.argv, sorted(set(globals()) - {'sys'}), __loader__)"
+        seen = [self.kernel(self.new_session(**options)).value(code) for options in ({}, {"isolation": "boot"})]
+        self.assertEqual(seen[0], seen[1])
+        self.assertIn("'display'", seen[0], "the control")
 
     def test_caps_of_one_call(self):
         result = self.forked("import time; b = b'x' * (300 << 20); time.sleep(20)", memoryMb=96)

@@ -58,6 +58,10 @@ SAME_AS_PLAIN = {
                          "t = threading.Thread(target=w, name='T'); t.start(); t.join()\n",
     "byte order mark": "\ufeffprint(1)",
     "carriage returns": "x = 1\r\nprint(x)\r\nprint('''a\r\nb''')\r\n",
+    "a long text": "x = 1  # " + "\u20ac" * 3000 + "\nprint(x)\n" + "#" * 4096,
+    "a last statement that is no expression": "x = 1\nfor x in (2, 3): print(x)\n",
+    "a last statement that ends nowhere": "x = 1\nwhile x: print(\n",
+    "a last word that is a statement's in part": "passing = returned = 1\nprint(passing)\nreturned\n",
     "form feed": "\x0cprint(1)\n\x0cprint(2)\n",
     "future annotations": "from __future__ import annotations\ndef f(a: nope): pass\n"
                           "print(f.__annotations__)\n",
