@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: clone3 with shared memory, for which libc has no function.
- * Owns: the child's stack, in the caller's frame.
+ * Owns: the child's stack, in the caller's frame, where the caller has none for it.
  * Threads: any.
  * May include: nothing.
  */
@@ -16,16 +16,6 @@
 
 #if defined(__x86_64__)
 
-/* Enough for what a library does at a fork (pthread_atfork(3)). Pages that nobody uses are not
- * there. */
-#define STACK_SIZE 65536
-/* gcc would clear it (-ftrivial-auto-var-init): 64 KiB through the cache for each process. */
-#if __has_attribute(uninitialized)
-#define UNINITIALIZED __attribute__((uninitialized))
-#else
-#define UNINITIALIZED
-#endif
-
 /*
  * leaves: who calls is gone where it would come back, without a look at its memory, which is the
  * child's then; what it needs for that is in registers.
@@ -33,12 +23,9 @@
 static long start(struct clone_args *arguments, void (*run)(void *context), void *context,
                   bool leaves)
 {
-    UNINITIALIZED _Alignas(16) char stack[STACK_SIZE];
     long result = SYS_clone3;
 
     arguments->flags |= CLONE_VM;
-    arguments->stack = (uint64_t)(uintptr_t)stack;
-    arguments->stack_size = sizeof(stack);
     /* The child begins behind the call with all registers but its stack pointer as they were: no
      * compiler knows of that, so it must not come back to what a compiler made (clone(2)). */
     __asm__ volatile("syscall\n\t"
@@ -75,6 +62,8 @@ static long start(struct clone_args *arguments, void (*run)(void *context), void
 {
     long pid = -1;
 
+    arguments->stack = 0; /* the child is where the caller is, in a copy */
+    arguments->stack_size = 0;
     if (leaves) {
         errno = ENOSYS;
         return -1;
@@ -105,10 +94,33 @@ static long start_masked(struct clone_args *arguments, void (*run)(void *context
     return pid;
 }
 
+/* Enough for system calls. */
+#define STACK_SIZE 16384
+/* gcc would clear it (-ftrivial-auto-var-init): all of it through the cache for each process. */
+#if __has_attribute(uninitialized)
+#define UNINITIALIZED __attribute__((uninitialized))
+#else
+#define UNINITIALIZED
+#endif
+
+/* Not part of its caller: the compiler touches each page of what a function may need
+ * (-fstack-clash-protection), and who brings a stack needs none of it. */
+static long start_in_frame(struct clone_args *arguments, void (*run)(void *context), void *context)
+    __attribute__((noinline));
+static long start_in_frame(struct clone_args *arguments, void (*run)(void *context), void *context)
+{
+    UNINITIALIZED _Alignas(16) char stack[STACK_SIZE];
+
+    arguments->stack = (uint64_t)(uintptr_t)stack;
+    arguments->stack_size = sizeof(stack);
+    return start_masked(arguments, run, context, false);
+}
+
 long clone_start(struct clone_args *arguments, void (*run)(void *context), void *context)
 {
     arguments->flags |= CLONE_VFORK;
-    return start_masked(arguments, run, context, false);
+    return arguments->stack != 0 ? start_masked(arguments, run, context, false)
+                                 : start_in_frame(arguments, run, context);
 }
 
 long clone_leave(struct clone_args *arguments, void (*run)(void *context), void *context)

@@ -34,15 +34,16 @@
  * The kernel never takes such a child for the culprit when memory is short (in_vfork() in
  * include/linux/sched/mm.h), which would be kernd's end as well.
  *
- * arguments: its flags get CLONE_VM and CLONE_VFORK, its stack is set. Its process id, or -1
- * (errno).
+ * arguments: its flags get CLONE_VM and CLONE_VFORK; a stack of the caller's, or 0: then it is set
+ * to one that is enough for system calls. Its process id, or -1 (errno).
  */
 long clone_start(struct clone_args *arguments, void (*run)(void *context), void *context);
 
 /*
  * The same, but the caller ends as soon as the child is there: the memory is the child's from then
  * on, all but what the caller's frames hold is as it was. Comes back only when there is no child:
- * -1 (errno), as ever where CLONE_CAN_LEAVE is false. The caller has one thread.
+ * -1 (errno), as ever where CLONE_CAN_LEAVE is false. The caller has one thread, and brings a
+ * stack.
  */
 #if defined(__x86_64__)
 #define CLONE_CAN_LEAVE true

@@ -28,7 +28,7 @@
 /* Beside the network namespace (template_network.c). */
 #define NEW_NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 #define KERND_INIT "/run/kernd-lib/kernd-init"
-#define PROGRAM_STACK_SIZE ((size_t)64 * 1024)
+#define STACK_SIZE ((size_t)64 * 1024)
 
 /* What the kernel is told of a thread by libc, which a process in another's memory begins without.
  */
@@ -50,8 +50,11 @@ struct birth {
     int first;
 };
 
+/* PID 1 is here while it is in the memory of the template or of its standby. Enough for what a
+ * library does at a fork (pthread_atfork(3)); pages that nobody uses are not there. */
+static _Alignas(16) char first_stack[STACK_SIZE];
 /* A program begins here in a standby's memory, and goes on where the standby was. */
-static _Alignas(16) char program_stack[PROGRAM_STACK_SIZE];
+static _Alignas(16) char program_stack[STACK_SIZE];
 
 void template_birth_tell(int fd, const char *what, int reason)
 {
@@ -224,7 +227,12 @@ bool template_birth_can_give(void)
 
 static long clone_into(struct birth *birth, int *ret_box, int cgroup)
 {
-    struct clone_args arguments = { .flags = NEW_NAMESPACES, .exit_signal = SIGCHLD };
+    struct clone_args arguments = {
+        .flags = NEW_NAMESPACES,
+        .exit_signal = SIGCHLD,
+        .stack = (uint64_t)(uintptr_t)first_stack,
+        .stack_size = sizeof(first_stack),
+    };
 
     if (cgroup >= 0) {
         arguments.flags |= CLONE_INTO_CGROUP;

@@ -13,17 +13,16 @@ _AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 _FUTURE_FLAGS = 0x1FF0000  # the CO_FUTURE_... bits of co_flags
 _READ = posix.O_RDONLY | posix.O_CLOEXEC
-_SOURCE_USUAL = 4096  # bytes; what is longer takes more than one read
+_AT_ONCE = 4096  # bytes
 
 
 def read(path):
     """Of a regular file. Without open(), whose objects and looks at the file take twice as long."""
     number = posix.open(path, _READ)
     try:
-        data = posix.read(number, _SOURCE_USUAL)
-        if len(data) == _SOURCE_USUAL:
-            while more := posix.read(number, len(data)):
-                data += more
+        data = posix.read(number, _AT_ONCE)
+        while more := posix.read(number, _AT_ONCE + len(data)):
+            data += more
     finally:
         posix.close(number)
     return decode(data)
