@@ -54,7 +54,6 @@ static int lower_all(const struct box *box, const struct box_limits *limits)
 
 int box_rearm(struct box *box, const struct box_limits *limits, struct err *err)
 {
-
     if (!box->begun) {
         box->limits = *limits;
         return box_cgroup_limit(box, err);

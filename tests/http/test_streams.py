@@ -4,6 +4,7 @@ import re
 import time
 import unittest
 
+import census
 import harness
 import streamkit
 from streamkit import NDJSON, SSE, complete, output
@@ -237,6 +238,7 @@ class Queue(streamkit.Case):
 
     def test_position_and_queue_timeout(self):
         first = self.submit(["sleep", "30"])
+        census.wait_until(lambda: self.execution(first)["state"] == "running", harness.seconds(10), "it")
         waiting = self.submit(["true"])
         value = self.execution(waiting)
         self.assertEqual((value["state"], value["queuePosition"]), ("queued", 0))
