@@ -226,7 +226,7 @@ int kernd_template_serve(int connection, const char *greeting, int size)
     own.greeting = greeting;
     own.greeting_size = (size_t)size;
     set_disposition(SIGCHLD, SIG_IGN); /* the first processes of boxes that ended are no zombies */
-    own.has_standbys = template_birth_can_give();
+    own.has_standbys = template_birth_can_give() && template_standby_prepare(&own);
     while (!is_program) {
         if (stand_by(connection)) {
             continue;

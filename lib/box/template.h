@@ -54,7 +54,8 @@ struct template
     bool lost_standby;    /* the last one went without an order, and none has come since */
     bool was_ahead;       /* nobody waited for the last box */
     bool is_standby;      /* this process is one */
-    int standby;          /* in both, their ends of a connection; else of no meaning */
+    int standby;          /* in both, their ends of a pipe; else of no meaning */
+    int boxes[2];         /* the way of boxes of standbys to the template, which has both ends */
 };
 
 /* An order and what came with it. */
@@ -128,6 +129,8 @@ void template_network_keep(struct template *template, int box);
  * (template_birth): it makes PID 1, and ends. Nothing of the memory is copied again, and who waits
  * for the box does not wait for a copy.
  *
+ * template_standby_prepare: once, before the template leaves its own network namespace for those of
+ * boxes, in which it is to have no socket. False: there can be no standbys.
  * template_standby_wanted: no order has come for a moment (a longer one, behind one that nobody
  * waited for); a network namespace is there then, too.
  * template_standby_fork: true in the template, is_standby in the other; false: there is none.
@@ -138,6 +141,7 @@ void template_network_keep(struct template *template, int box);
  * ends with the template. False: it went without an order, as it does when the connection ends, and
  * there will be no other before the template has filled one itself.
  */
+bool template_standby_prepare(struct template *template);
 bool template_standby_wanted(struct template *template, int connection);
 bool template_standby_fork(struct template *template);
 void template_standby_tell(struct template *template, const struct template_wire_fork *order);

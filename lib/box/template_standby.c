@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Job: have a fork of the template at hand for its next order.
- * Owns: the connection of the two.
+ * Owns: the pipe between the two, and the way of its box to the template.
  * Threads: one.
  * May include: base, template.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -22,10 +23,9 @@
 /* And behind an order that nobody waited for: the next one may be such another, which gains nothing
  * by a standby and pays for it. */
 #define QUIET_AHEAD_MS 250
-/* What a standby tells of its order, and what PID 1 of its box says with a descriptor of itself. */
+/* What a standby tells of its order. */
 #define TOLD_ORDER 1
 #define TOLD_AHEAD 2
-#define TOLD_BOX 3
 
 static bool is_quiet(int connection, int for_ms)
 {
@@ -45,6 +45,11 @@ bool template_standby_wanted(struct template *template, int connection)
            template_check_again() == NULL;
 }
 
+bool template_standby_prepare(struct template *template)
+{
+    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, template->boxes) == 0;
+}
+
 /* A standby without a template would take orders that nobody looks after. */
 static void end_with(pid_t template)
 {
@@ -59,7 +64,7 @@ bool template_standby_fork(struct template *template)
     int ends[2];
     pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+    if (pipe2(ends, O_CLOEXEC) < 0) {
         return false;
     }
     pid = fork();
@@ -101,8 +106,8 @@ void template_standby_hand_box(const struct template *template)
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control = { .bytes = { 0 } };
-    char told = TOLD_BOX;
-    struct iovec data = { .iov_base = &told, .iov_len = sizeof(told) };
+    char byte = 0; /* descriptors come with something */
+    struct iovec data = { .iov_base = &byte, .iov_len = sizeof(byte) };
     struct msghdr message = { .msg_iov = &data,
                               .msg_iovlen = 1,
                               .msg_control = &control,
@@ -115,54 +120,48 @@ void template_standby_hand_box(const struct template *template)
         control.header.cmsg_type = SCM_RIGHTS;
         control.header.cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(&control.header), &box, sizeof(box));
-        ignored = sendmsg(template->standby, &message, MSG_NOSIGNAL);
+        ignored = sendmsg(template->boxes[1], &message, MSG_NOSIGNAL);
     }
     (void)ignored;
 }
 
-/* What was told next, 0 at the end; a descriptor that came with it. */
-static char await_told(int connection, int *ret_fd)
+/* What PID 1 of the last standby's box has sent; -1: nothing. */
+static int take_box(const struct template *template)
 {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    char told = 0;
-    struct iovec data = { .iov_base = &told, .iov_len = sizeof(told) };
+    char byte = 0;
+    struct iovec data = { .iov_base = &byte, .iov_len = sizeof(byte) };
     struct msghdr message = { .msg_iov = &data,
                               .msg_iovlen = 1,
                               .msg_control = &control,
                               .msg_controllen = sizeof(control) };
-    ssize_t got;
+    int box = -1;
 
-    do {
-        got = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
-    if (got <= 0) {
-        return 0;
+    if (recvmsg(template->boxes[0], &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) > 0 &&
+        CMSG_FIRSTHDR(&message) != NULL) {
+        memcpy(&box, CMSG_DATA(&control.header), sizeof(box));
     }
-    if (CMSG_FIRSTHDR(&message) != NULL) {
-        memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(*ret_fd));
-    }
-    return told;
+    return box;
 }
 
 bool template_standby_await(struct template *template)
 {
+    char told = 0;
     bool has_order = false;
-    bool was_ahead = false;
-    int box = -1;
-    char told;
+    ssize_t got;
 
-    /* Nobody but the standby, and PID 1 of its box for a moment, has the other end, and the kernel
-     * closes it behind its memory (do_exit() in kernel/exit.c). */
-    while ((told = await_told(template->standby, &box)) != 0) {
-        has_order = true;
-        was_ahead = was_ahead || told == TOLD_AHEAD;
-    }
+    /* Nobody but the standby, and PID 1 of its box until it has sent what it has to, has the other
+     * end, and the kernel closes it behind its memory (do_exit() in kernel/exit.c). */
+    do {
+        got = read(template->standby, &told, sizeof(told));
+        has_order = has_order || got > 0;
+    } while (got > 0 || (got < 0 && errno == EINTR));
     fd_close(template->standby);
     template->lost_standby = !has_order;
-    template->was_ahead = was_ahead;
-    template_network_keep(template, box); /* it was the standby's, too */
+    template->was_ahead = told == TOLD_AHEAD;
+    template_network_keep(template, take_box(template)); /* it was the standby's, too */
     return has_order;
 }

@@ -60,6 +60,23 @@ class Templated:
         assert forks > 0 or not cls.is_templated(), "nothing was forked"
 
 
+class Cold(Templated):
+    """Of a daemon that keeps no box ready: each is forked when its call comes."""
+
+    @classmethod
+    def make_daemon(cls):
+        return harness.Daemon((*WITH_TEMPLATES, "--spares", "0"))
+
+    def setUp(self):
+        super().setUp()
+        wait_for_template(self.daemon)
+
+    def forked(self, code):
+        result = self.run_code(code)
+        self.assertEqual((result["usage"]["source"], result["exitCode"]), ("template", 0), result)
+        return result["stdout"]
+
+
 class Forked(Templated):
     """Where daemons fork that are not told otherwise; else all boxes are booted."""
 

@@ -5,7 +5,7 @@ import unittest
 
 import harness
 import sessionkit
-from templatekit import WITH_TEMPLATES, Templated, wait_for_template
+from templatekit import WITH_TEMPLATES, Cold
 
 # The kernel's own number of a network namespace, which no other one ever has (SO_NETNS_COOKIE).
 COOKIE = """
@@ -93,20 +93,7 @@ for name in 'dev', 'snmp', 'snmp6', 'netstat', 'ip6_flowlabel':
 """
 
 
-class Networks(Templated, sessionkit.Case):
-    @classmethod
-    def make_daemon(cls):
-        return harness.Daemon((*WITH_TEMPLATES, "--spares", "0"))
-
-    def setUp(self):
-        super().setUp()
-        wait_for_template(self.daemon)
-
-    def forked(self, code):
-        result = self.run_code(code)
-        self.assertEqual((result["usage"]["source"], result["exitCode"]), ("template", 0), result)
-        return result["stdout"]
-
+class Networks(Cold, sessionkit.Case):
     def cookies(self):
         return {self.forked(COOKIE) for _ in range(CALLS)}
 
@@ -162,7 +149,7 @@ print(tried > 100, written)
 
 
 @unittest.skipUnless(os.geteuid() == 0, "a server of root's")
-class RootsNetworks(Templated, harness.Case):
+class RootsNetworks(Cold, harness.Case):
     """Programs of the host's root can write to settings, of which no record tells: none comes again."""
 
     @classmethod
@@ -174,12 +161,10 @@ class RootsNetworks(Templated, harness.Case):
 
     def test_settings_end_with_a_box(self):
         path = "/proc/sys/net/ipv4/tcp_fin_timeout"
-        wait_for_template(self.daemon)
+        code = f"{COOKIE}\nprint(open({path!r}).read())\nopen({path!r}, 'w').write('7')"
         cookies = set()
         for _ in range(CALLS):
-            result = self.run_code(f"{COOKIE}\nprint(open({path!r}).read())\nopen({path!r}, 'w').write('7')")
-            self.assertEqual((result["usage"]["source"], result["exitCode"]), ("template", 0), result)
-            cookie, value = result["stdout"].split()
+            cookie, value = self.forked(code).split()
             self.assertEqual(value, "60")
             cookies.add(cookie)
         self.assertEqual(len(cookies), CALLS)

@@ -8,7 +8,7 @@ import unittest
 
 import census
 import harness
-from templatekit import WITH_TEMPLATES, Templated, interpreters, wait_for_standby, wait_for_template
+from templatekit import Cold, interpreters, wait_for_standby
 
 SYS_KCMP, KCMP_VM = 312, 1
 
@@ -40,19 +40,17 @@ def share_memory(one, other):
 
 
 @unittest.skipUnless(os.uname().machine == "x86_64", "standbys are made on x86-64 alone (clone.h)")
-class Standbys(Templated, harness.Case):
-    @classmethod
-    def make_daemon(cls):
-        return harness.Daemon((*WITH_TEMPLATES, "--spares", "0"))
-
-    def setUp(self):
-        super().setUp()
-        wait_for_template(self.daemon)
-
-    def forked(self, code):
-        result = self.run_code(code)
-        self.assertEqual((result["usage"]["source"], result["exitCode"]), ("template", 0), result)
-        return result["stdout"]
+class Standbys(Cold, harness.Case):
+    def test_no_socket_of_others_is_in_the_network_of_the_next_box(self):
+        standby, = wait_for_standby(self.daemon)
+        template, = interpreters(self.daemon)
+        for pid in (standby, template):
+            with open(f"/proc/{pid}/net/unix", encoding="ascii") as file:
+                there = {line.split()[6] for line in file.readlines()[1:]}
+            links = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+            own = {link[len("socket:["):-1] for link in links if link.startswith("socket:[")}
+            self.assertTrue(own, "the control: it has some")
+            self.assertEqual(own & there, set())
 
     def test_it_takes_the_next_order(self):
         """And is gone before the program has its code, whose memory nobody else is in."""
