@@ -22,6 +22,8 @@ __builtins__ = wire.BUILTINS
 _OF_SYS = ("path", "argv", "ps1", "ps2", "last_type", "last_value", "last_traceback", "path_hooks",
            "path_importer_cache", "meta_path", "__interactivehook__")
 _MODULE = type(sys)
+_bases_of = type.__dict__["__mro__"].__get__
+_names_of = type.__dict__["__dict__"].__get__
 _STREAMS = ("stdin", "stdout", "stderr")
 
 
@@ -213,9 +215,12 @@ def clear(scope):
 def has_finalizers():
     """
     Is there anything (open files, generators, objects with __del__) that was made since the fork and
-    wants to know of its end? What is older is frozen (gc.freeze), and not listed.
+    wants to know of its end? What is older is frozen (gc.freeze), and not listed. Looked up as the
+    interpreter does it: a class may have a class of the program's, whose methods are not for here.
     """
-    for kind in set(map(type, gc.get_objects())):
-        if hasattr(kind, "__del__"):
-            return True
+    kinds = list(map(type, gc.get_objects()))
+    for kind in dict(zip(map(id, kinds), kinds)).values():
+        for base in _bases_of(kind):
+            if "__del__" in _names_of(base):
+                return True
     return False

@@ -84,6 +84,10 @@ ENDS = {
                                         "sys.path[0] = A(); sys.path_hooks[0] = b\ndel b\n",
     "in what takes the place of that": "{A}import sys\nsys.path = [A()]\n"
                                        "sys.path_importer_cache = {1: A()}\n",
+    "of a kind with rules of its own": "import builtins\nclass M(type):\n"
+                                       "    def __hash__(self): print('hashed', flush=True); return 1\n"
+                                       "    def __getattr__(self, name): print(name, flush=True); raise KeyError\n"
+                                       "class C(metaclass=M): pass\nbuiltins.kept = c = C()\nc.c = c\n",
     "fork": "import os\nif os.fork() == 0: print('child')\nelse: os.wait(); print('parent')\n",
     "status": "{A}a = A()\nimport sys; sys.exit(5)\n",
     "large status": "import sys; sys.exit(-1)\n",
